@@ -1,0 +1,133 @@
+# bugnet: build, test, install. `make demo` and `make test` install what is missing.
+CC       ?= cc
+CXX      ?= c++
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+B        := build
+V        ?= 0
+Q        := $(if $(filter 0,$(V)),@)
+
+WARNINGS := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith
+CFLAGS   ?= -O2 -g
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Isrc -MMD -MP $(CFLAGS)
+LIBS     := -lZydis -lpthread
+
+# The stub runs inside the target: freestanding, and without touching vector registers.
+STUB_CFLAGS := -std=gnu11 -O2 -g -ffreestanding -fno-stack-protector -fPIE -fvisibility=hidden \
+	-mgeneral-regs-only -fno-asynchronous-unwind-tables -fno-jump-tables -fcf-protection=none \
+	-fno-tree-loop-distribute-patterns $(WARNINGS) -Isrc -MMD -MP
+
+TRANSLATE_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/translate/*.c))
+RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
+CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
+STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
+LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
+
+.PHONY: all demo test fuzz bench install clean format check-format packages-build packages-test tests
+all: $(B)/bugnet
+
+$(B)/bugnet: $(LIBRARY_OBJECTS) $(B)/cli/main.o
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/%.o: src/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(B)/target/%.o: src/target/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(STUB_CFLAGS) -c -o $@ $<
+
+$(B)/target/%.o: src/target/%.S
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(STUB_CFLAGS) -c -o $@ $<
+
+$(B)/target/stub.elf: $(STUB_OBJECTS) src/target/link.ld
+	$(if $(Q),@echo "  $@")
+	$(Q)$(LD) -static -nostdlib -T src/target/link.ld -o $@ $(STUB_OBJECTS)
+
+$(B)/target/stub.bin: $(B)/target/stub.elf
+	$(if $(Q),@echo "  $@")
+	$(Q)objcopy -O binary -j .text $< $@
+
+$(B)/record/stub_image.o: src/record/stub_image.S $(B)/target/stub.bin
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -DSTUB_FILE='"$(B)/target/stub.bin"' -c -o $@ $<
+
+-include $(wildcard $(B)/*/*.d)
+
+# ---- tests ----
+UNIT_TESTS        := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/*.c))
+INSTRUCTION_TESTS := $(patsubst tests/instructions/%.c,$(B)/tests/instructions/%,$(wildcard tests/instructions/*.c))
+PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
+	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
+FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
+
+tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz
+
+$(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(LIBRARY_OBJECTS) $(LIBS) -lcmocka
+
+$(B)/tests/instructions/%: tests/instructions/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -O2 -g -pthread -Wall -o $@ $<
+
+$(B)/tests/programs/%: tests/programs/%.c tests/build-program $(wildcard tests/programs/*.h)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)tests/build-program $< $@
+
+$(B)/tests/programs/%: tests/programs/%.cc tests/build-program $(wildcard tests/programs/*.h)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)tests/build-program $< $@
+
+$(B)/tests/fuzz: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O2 -g -o $@ $(FUZZ_SOURCES) -lZydis
+
+test: packages-test
+	@$(MAKE) --no-print-directory tests
+	@tests/run
+
+packages-build:
+	@scripts/install-packages build
+
+packages-test:
+	@scripts/install-packages build test
+
+N ?= 1000000
+fuzz: packages-build
+	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/tests/fuzz
+	tests/fuzz/compare --bugnet $(B)/bugnet --count $(N) $(if $(SEED),--seed $(SEED))
+
+bench: packages-build
+	@$(MAKE) --no-print-directory $(B)/bugnet
+	@bench/run
+
+demo: packages-build
+	@$(MAKE) --no-print-directory $(B)/bugnet
+	@scripts/demo
+
+# ---- the rest ----
+install: $(B)/bugnet
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 755 $(B)/bugnet $(DESTDIR)$(PREFIX)/bin/bugnet
+	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+
+FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch])
+format:
+	clang-format -i $(FORMATTED)
+check-format:
+	@clang-format --dry-run -Werror $(FORMATTED)
+
+clean:
+	rm -rf $(B)

@@ -1,0 +1,25 @@
+/* The subcommands of bugnet. */
+#ifndef BUGNET_CLI_COMMAND_H
+#define BUGNET_CLI_COMMAND_H
+
+#include "cli/options.h"
+
+struct command {
+	const char *name;                  /* NULL: bugnet itself */
+	const char *summary;               /* one line for the list of commands */
+	const char *synopsis;              /* what follows "bugnet " in the usage line */
+	const char *description;           /* paragraphs for --help, ending in a newline */
+	const struct option_spec *options; /* ends with an option without a name */
+	/* argv[0] is the subcommand's name. Returns the exit status. */
+	int (*function)(int argc, char **argv);
+};
+
+extern const struct command run_command;
+extern const struct command doctor_command;
+extern const struct command help_command;
+extern const struct command bugnet_command;
+
+/* The subcommand of this name; when there is none, report that and return NULL. */
+const struct command *command_find(const char *name);
+
+#endif

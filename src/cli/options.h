@@ -1,0 +1,39 @@
+/*
+ * The one option parser of all subcommands.
+ *
+ * A subcommand describes its options in a table; parsing and --help both come from
+ * it. Options are long: --name, --name=value, --name value. `--` and the first word
+ * that is no option end them, so that `bugnet run ls -l` needs no `--`. Every
+ * subcommand has --help (and -h) and --version without listing them.
+ */
+#ifndef BUGNET_CLI_OPTIONS_H
+#define BUGNET_CLI_OPTIONS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+struct command;
+
+enum option_type {
+	OPTION_FLAG, /* bool, set to true */
+	OPTION_TEXT, /* const char *, set to the value, which stays in argv */
+};
+
+struct option_spec {
+	const char *name; /* without the dashes; NULL ends the table */
+	enum option_type type;
+	size_t offset;     /* of the variable in the subcommand's struct of values */
+	const char *value; /* OPTION_TEXT: what the value is called in --help */
+	const char *help;
+};
+
+/*
+ * Parse argv from argv[1] on into `values`. Returns the index of the first word after
+ * the options (argc when there is none), or -1 when the command is over: --help or
+ * --version was printed or a mistake was reported. *status is then the exit status.
+ */
+int options_parse(const struct command *command, int argc, char **argv, void *values, int *status);
+
+void options_print_help(const struct command *command, FILE *stream);
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef BUGNET_CLI_VERSION_H
+#define BUGNET_CLI_VERSION_H
+
+#define BUGNET_VERSION "0.1.0"
+
+#endif

@@ -1,0 +1,350 @@
+#include "record/inject.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/tracee.h"
+
+#define MEGABYTE         (1ul << 20)
+#define ALIGNMENT        (2 * MEGABYTE)
+#define NEAR_REACH       (0x7fff0000ul)
+#define CLUSTER_GAP      (16 * MEGABYTE)
+#define CODE_SELECTOR_64 0x33
+
+/* The stub's image, made from src/target. */
+extern const uint8_t stub_image[], stub_image_end[];
+
+/* How much address space to take: as much as the process may have. */
+struct cache_size {
+	uint64_t threads, code;
+};
+static const struct cache_size sizes[] = {
+        {8192, 128 * MEGABYTE},
+        {1024, 64 * MEGABYTE},
+        {256, 16 * MEGABYTE},
+        {64, 4 * MEGABYTE},
+};
+
+struct placement {
+	struct segment_layout layouts[MAX_SEGMENTS];
+	unsigned count;
+	uint64_t threads, file_size;
+};
+
+__attribute__((format(printf, 3, 4))) static struct space *fail(
+        char *why, size_t size, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, size, format, arguments);
+	va_end(arguments);
+	return NULL;
+}
+
+static uint64_t read_auxv(pid_t pid, uint64_t type)
+{
+	char path[64];
+	Elf64_auxv_t auxv[64];
+
+	snprintf(path, sizeof path, "/proc/%d/auxv", pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	ssize_t size = read(fd, auxv, sizeof auxv);
+	close(fd);
+	for (ssize_t i = 0; i < size / (ssize_t)sizeof *auxv; i++) {
+		if (auxv[i].a_type == type)
+			return auxv[i].a_un.a_val;
+	}
+	return 0;
+}
+
+/* ---- where the segments go ---- */
+
+static bool is_free(const struct maps *maps, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		if (maps->mappings[i].start < end && start < maps->mappings[i].end)
+			return false;
+	}
+	return true;
+}
+
+/* The lowest address of the mappings around `address` that lie close together. */
+static uint64_t cluster_start(const struct maps *maps, uint64_t address)
+{
+	uint64_t start = address;
+
+	for (size_t i = maps->count; i-- > 0;) {
+		const struct mapping *mapping = &maps->mappings[i];
+		if (mapping->start < start && mapping->end + CLUSTER_GAP >= start)
+			start = mapping->start;
+	}
+	return start;
+}
+
+/* Segment 0 goes right below where the kernel puts libraries, so that both stay near each other. */
+static uint64_t place_near_libraries(const struct maps *maps, uint64_t hint, uint64_t size)
+{
+	uint64_t base = (cluster_start(maps, hint) - size) & -ALIGNMENT;
+
+	for (int tries = 0; tries < 256 && base > size; tries++, base -= 64 * MEGABYTE) {
+		if (is_free(maps, base, base + size))
+			return base;
+	}
+	return 0;
+}
+
+/*
+ * Segment 1 near the executable, when that is far away: below it, or above when
+ * it lies at the bottom of the address space; then as high as it can reach, to
+ * leave room for the heap in between.
+ */
+static uint64_t place_near_executable(
+        const struct maps *maps, uint64_t low, uint64_t high, const struct segment_layout *layout)
+{
+	uint64_t near_part = layout->code + layout->code_size;
+
+	if (low > layout->size + CLUSTER_GAP + MEGABYTE) {
+		uint64_t base = (low - layout->size - CLUSTER_GAP) & -ALIGNMENT;
+		if (high - base < NEAR_REACH && is_free(maps, base, base + layout->size))
+			return base;
+	}
+	uint64_t base = (low + NEAR_REACH - near_part) & -ALIGNMENT;
+	for (; base > high; base -= 64 * MEGABYTE) {
+		if (is_free(maps, base, base + layout->size))
+			return base;
+	}
+	return 0;
+}
+
+static void executable_range(pid_t pid, const struct maps *maps, uint64_t *low, uint64_t *high)
+{
+	char path[64];
+	struct stat status;
+
+	*low = *high = 0;
+	snprintf(path, sizeof path, "/proc/%d/exe", pid);
+	if (stat(path, &status) < 0)
+		return;
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+		if (mapping->inode != status.st_ino)
+			continue;
+		if (!*high)
+			*low = mapping->start;
+		*high = mapping->end;
+	}
+}
+
+static bool far_apart(uint64_t low, uint64_t high, const struct segment_layout *layout)
+{
+	uint64_t end = layout->base + layout->code + layout->code_size;
+	uint64_t first = low < layout->base ? low : layout->base, last = high > end ? high : end;
+
+	return last - first >= NEAR_REACH;
+}
+
+static bool plan_placement(pid_t pid, const struct maps *maps, uint64_t vdso, const struct cache_size *size,
+        struct placement *placement)
+{
+	uint64_t low, high;
+
+	placement->threads = size->threads;
+	placement->count = 1;
+	space_plan(placement->layouts, MAX_SEGMENTS, size->threads, size->code);
+	uint64_t hint = vdso ? vdso : maps->mappings[maps->count - 1].start;
+	placement->layouts[0].base = place_near_libraries(maps, hint, placement->layouts[0].size);
+	if (!placement->layouts[0].base)
+		return false;
+	executable_range(pid, maps, &low, &high);
+	if (high && far_apart(low, high, &placement->layouts[0])) {
+		placement->layouts[1].base = place_near_executable(maps, low, high, &placement->layouts[1]);
+		if (placement->layouts[1].base)
+			placement->count = 2;
+	}
+	placement->file_size = space_plan(placement->layouts, placement->count, size->threads, size->code);
+	return true;
+}
+
+/* ---- limits ---- */
+
+static uint64_t address_space_left(pid_t pid, const struct maps *maps)
+{
+	struct rlimit limit;
+	uint64_t used = 0;
+
+	if (prlimit(pid, RLIMIT_AS, NULL, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT64_MAX;
+	for (size_t i = 0; i < maps->count; i++)
+		used += maps->mappings[i].end - maps->mappings[i].start;
+	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+static bool strict_overcommit(void)
+{
+	char mode = '0';
+	int fd = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		if (read(fd, &mode, 1) != 1)
+			mode = '0';
+		close(fd);
+	}
+	return mode == '2';
+}
+
+/* ---- putting it in ---- */
+
+static int create_memfd(struct tracee *tracee, int *target_fd)
+{
+	static const char name[8] = "bugnet";
+	uint64_t scratch = (tracee->registers.rsp - 512) & -8ul;
+	char saved[sizeof name], path[64];
+	int error = tracee_read(tracee, scratch, saved, sizeof saved);
+
+	if (!error)
+		error = tracee_write(tracee, scratch, name, sizeof name);
+	if (error)
+		return error;
+	int64_t fd = tracee_syscall(
+	        tracee, SYS_memfd_create, scratch, MFD_CLOEXEC | 0x10 /* MFD_EXEC */, 0, 0, 0, 0);
+	if (fd == -EINVAL)
+		fd = tracee_syscall(tracee, SYS_memfd_create, scratch, MFD_CLOEXEC, 0, 0, 0, 0);
+	error = tracee_write(tracee, scratch, saved, sizeof saved);
+	if (fd < 0)
+		return (int)fd;
+	if (error)
+		return error;
+	*target_fd = (int)fd;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", tracee->pid, (int)fd);
+	int own = open(path, O_RDWR | O_CLOEXEC);
+	return own < 0 ? -errno : own;
+}
+
+static int map_in_target(struct tracee *tracee, const struct placement *placement, int target_fd)
+{
+	for (unsigned i = 0; i < placement->count; i++) {
+		const struct segment_layout *layout = &placement->layouts[i];
+		int64_t at = tracee_syscall(tracee, SYS_mmap, layout->base, layout->size, PROT_NONE,
+		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+		if (at != (int64_t)layout->base)
+			return at < 0 ? (int)at : -EEXIST;
+	}
+	uint64_t base = placement->layouts[0].base;
+	int64_t at = tracee_syscall(tracee, SYS_mmap, base, LAYOUT_PROCESS, PROT_READ | PROT_EXEC,
+	        MAP_SHARED | MAP_FIXED, (uint64_t)target_fd, 0);
+	return at == (int64_t)base ? 0 : (int)at;
+}
+
+static void fill_info(struct space *space, const struct placement *placement, const struct injection *options,
+        const struct user_regs_struct *r, int target_fd)
+{
+	struct info *info = space_info(space, 0);
+
+	info->segment_count = placement->count;
+	info->thread_count = (uint32_t)placement->threads;
+	memcpy(info->segments, placement->layouts, sizeof info->segments);
+	info->children = options->children;
+	info->announce_exit = options->announce_exit;
+	info->memfd = target_fd;
+	info->space = space->id;
+	info->program_gs = r->gs_base;
+	info->registers = (struct registers){
+	        .gpr = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi, r->r8, r->r9, r->r10,
+	                r->r11, r->r12, r->r13, r->r14, r->r15},
+	        .pc = r->rip,
+	        .flags = r->eflags,
+	};
+}
+
+static struct space *install(struct tracee *tracee, const struct placement *placement,
+        const struct injection *options, char *why, size_t why_size)
+{
+	const struct stub_header *header = (const struct stub_header *)stub_image;
+	int target_fd = -1;
+	int memfd = create_memfd(tracee, &target_fd);
+
+	if (memfd < 0)
+		return fail(why, why_size, "cannot create the code cache: %s", strerror(-memfd));
+	if (ftruncate(memfd, (off_t)placement->file_size) < 0) {
+		close(memfd);
+		return fail(why, why_size, "cannot size the code cache to %lu MB: %s; see 'ulimit -f'",
+		        placement->file_size / MEGABYTE, strerror(errno));
+	}
+	struct space *space = space_create(memfd, placement->layouts, placement->count, stub_image, header);
+	if (!space) {
+		close(memfd);
+		return fail(why, why_size, "no memory for the code cache: %s", strerror(errno));
+	}
+	int error = map_in_target(tracee, placement, target_fd);
+	if (error) {
+		space_destroy(space);
+		return fail(
+		        why, why_size, "cannot map the code cache: %s; see 'ulimit -v'", strerror(-error));
+	}
+	fill_info(space, placement, options, &tracee->registers, target_fd);
+	tracee->registers.rip = placement->layouts[0].base + header->start;
+	/* Not in a system call as far as the kernel is concerned: nothing to restart. */
+	tracee->registers.orig_rax = (uint64_t)-1;
+	return space;
+}
+
+struct space *inject(
+        pid_t pid, struct memory *memory, const struct injection *options, char *why, size_t why_size)
+{
+	uint64_t vdso = read_auxv(pid, AT_SYSINFO_EHDR);
+	struct tracee tracee;
+	struct placement placement = {0};
+
+	int error = maps_read(&memory->maps, memory->maps_fd);
+	if (!error)
+		error = tracee_init(&tracee, pid, memory->mem_fd, vdso);
+	if (error)
+		return fail(why, why_size, "cannot look at it: %s", strerror(-error));
+	if (tracee.registers.cs != CODE_SELECTOR_64)
+		return fail(why, why_size, "it is not a 64-bit program");
+
+	uint64_t left = address_space_left(pid, &memory->maps);
+	struct space *space = NULL;
+	size_t i = strict_overcommit() ? 2 : 0;
+	for (; i < sizeof sizes / sizeof *sizes; i++) {
+		if (plan_placement(pid, &memory->maps, vdso, &sizes[i], &placement) &&
+		        (left == UINT64_MAX || placement.file_size < left / 2))
+			break;
+	}
+	if (i == sizeof sizes / sizeof *sizes)
+		fail(why, why_size,
+		        "an address-space limit leaves %lu MB, and the code cache needs %lu MB beside the "
+		        "program; raise it with "
+		        "'ulimit -v'",
+		        left / MEGABYTE, 2 * placement.file_size / MEGABYTE + 1);
+	else
+		space = install(&tracee, &placement, options, why, why_size);
+	error = tracee_deinit(&tracee);
+	memory_changed(memory);
+	if (error && space) {
+		space_destroy(space);
+		return fail(why, why_size, "cannot start it: %s", strerror(-error));
+	}
+	return space;
+}
+
+void inject_exit(pid_t pid, struct memory *memory, int status)
+{
+	struct tracee tracee;
+
+	if (tracee_init(&tracee, pid, memory->mem_fd, read_auxv(pid, AT_SYSINFO_EHDR)) == 0)
+		tracee_syscall(&tracee, SYS_exit_group, (uint64_t)status, 0, 0, 0, 0, 0);
+}

@@ -1,0 +1,28 @@
+/*
+ * The way in: a process that stands at the first instruction of a new image,
+ * stopped by ptrace, gets its code cache and the stub, and is set on its way.
+ */
+#ifndef BUGNET_RECORD_INJECT_H
+#define BUGNET_RECORD_INJECT_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "record/memory.h"
+#include "record/space.h"
+
+struct injection {
+	bool children;      /* follow execve */
+	bool announce_exit; /* the stub waits for us before exit_group */
+};
+
+/*
+ * Returns the new space, or NULL after filling `why`: the process is as it was.
+ * The caller detaches from it.
+ */
+struct space *inject(
+        pid_t pid, struct memory *memory, const struct injection *options, char *why, size_t why_size);
+/* Ends a process that stands at its first instruction. */
+void inject_exit(pid_t pid, struct memory *memory, int status);
+
+#endif

@@ -1,0 +1,21 @@
+/* Start a program under bugnet. */
+#ifndef BUGNET_RECORD_LAUNCH_H
+#define BUGNET_RECORD_LAUNCH_H
+
+#include <stdbool.h>
+
+struct launch_options {
+	const char *path; /* the file to execute, checked by elf_check */
+	char **argv;      /* the program's arguments, argv[0] as the user typed it */
+	bool stats;       /* print the engine's counters when the program has ended */
+	bool children;    /* follow execve: run the programs it starts translated too */
+};
+
+/*
+ * Execute the program in this very process, so that its pid, parent and terminal are
+ * those the user's shell gave us; the supervisor is a detached helper. Returns only
+ * on failure, with the exit status to use, after printing why.
+ */
+int launch_run(const struct launch_options *options);
+
+#endif

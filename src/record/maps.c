@@ -1,0 +1,102 @@
+#include "record/maps.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The file has no size; it is read until its end, at once so that it is one state of the process. */
+static char *read_all(int fd)
+{
+	size_t size = 0, capacity = 1 << 16;
+	char *text = malloc(capacity);
+
+	while (text) {
+		ssize_t n = pread(fd, text + size, capacity - size - 1, (off_t)size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			int error = errno;
+			free(text);
+			errno = error;
+			return NULL;
+		}
+		if (n == 0) {
+			text[size] = 0;
+			return text;
+		}
+		size += (size_t)n;
+		if (capacity - size < 4096) {
+			char *larger = realloc(text, capacity *= 2);
+			if (!larger)
+				free(text);
+			text = larger;
+		}
+	}
+	errno = ENOMEM;
+	return NULL;
+}
+
+static bool parse_line(const char *line, struct mapping *mapping)
+{
+	char permissions[5];
+
+	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu", &mapping->start, &mapping->end, permissions,
+	            &mapping->offset, &mapping->device_major, &mapping->device_minor, &mapping->inode) != 7)
+		return false;
+	mapping->readable = permissions[0] == 'r';
+	mapping->writable = permissions[1] == 'w';
+	mapping->executable = permissions[2] == 'x';
+	mapping->shared = permissions[3] == 's';
+	return true;
+}
+
+int maps_read(struct maps *maps, int fd)
+{
+	char *text = read_all(fd);
+	if (!text)
+		return -errno;
+
+	maps->count = 0;
+	for (char *line = text; *line;) {
+		char *end = strchrnul(line, '\n');
+		if (maps->count == maps->capacity) {
+			size_t capacity = maps->capacity ? maps->capacity * 2 : 64;
+			struct mapping *larger = realloc(maps->mappings, capacity * sizeof *larger);
+			if (!larger) {
+				free(text);
+				return -ENOMEM;
+			}
+			maps->mappings = larger;
+			maps->capacity = capacity;
+		}
+		if (parse_line(line, &maps->mappings[maps->count]))
+			maps->count++;
+		line = *end ? end + 1 : end;
+	}
+	free(text);
+	return 0;
+}
+
+void maps_deinit(struct maps *maps)
+{
+	free(maps->mappings);
+	*maps = (struct maps){0};
+}
+
+const struct mapping *maps_find(const struct maps *maps, uint64_t address)
+{
+	size_t low = 0, high = maps->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (maps->mappings[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == maps->count || maps->mappings[low].start > address)
+		return NULL;
+	return &maps->mappings[low];
+}

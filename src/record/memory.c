@@ -1,0 +1,79 @@
+#include "record/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int memory_open(struct memory *memory, pid_t pid)
+{
+	char path[64];
+
+	memset(memory->cached, 0, sizeof memory->cached);
+	memory->maps = (struct maps){0};
+	memory->maps_stale = true;
+	memory->maps_fd = -1;
+	snprintf(path, sizeof path, "/proc/%d/mem", pid);
+	memory->mem_fd = open(path, O_RDWR | O_CLOEXEC);
+	if (memory->mem_fd < 0)
+		return -errno;
+	snprintf(path, sizeof path, "/proc/%d/maps", pid);
+	memory->maps_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (memory->maps_fd < 0) {
+		int error = errno;
+		memory_close(memory);
+		return -error;
+	}
+	return 0;
+}
+
+void memory_close(struct memory *memory)
+{
+	if (memory->mem_fd >= 0)
+		close(memory->mem_fd);
+	if (memory->maps_fd >= 0)
+		close(memory->maps_fd);
+	memory->mem_fd = memory->maps_fd = -1;
+	maps_deinit(&memory->maps);
+}
+
+bool memory_alive(const struct memory *memory)
+{
+	char byte;
+
+	/* The read of a dead memory ends at once; of a living one, at page 0, it fails. */
+	return pread(memory->mem_fd, &byte, 1, 0) != 0;
+}
+
+void memory_changed(struct memory *memory)
+{
+	memory->maps_stale = true;
+	memset(memory->cached, 0, sizeof memory->cached);
+}
+
+const struct mapping *memory_mapping(struct memory *memory, uint64_t address)
+{
+	const struct mapping *mapping = memory->maps_stale ? NULL : maps_find(&memory->maps, address);
+
+	if (mapping)
+		return mapping;
+	if (maps_read(&memory->maps, memory->maps_fd) < 0)
+		return NULL;
+	memory->maps_stale = false;
+	return maps_find(&memory->maps, address);
+}
+
+const uint8_t *memory_page(struct memory *memory, uint64_t page, bool writable)
+{
+	unsigned slot = page / CODE_PAGE % MEMORY_CACHED_PAGES;
+	uint8_t *bytes = memory->pages[slot];
+
+	if (!writable && memory->cached[slot] == (page | 1))
+		return bytes;
+	memory->cached[slot] = 0;
+	if (pread(memory->mem_fd, bytes, CODE_PAGE, (off_t)page) != (ssize_t)CODE_PAGE)
+		return NULL;
+	memory->cached[slot] = writable ? 0 : page | 1;
+	return bytes;
+}

@@ -1,0 +1,39 @@
+/*
+ * The memory of a target process, as the supervisor sees it: its mappings and
+ * its code bytes. Access was granted when the files were opened, under the
+ * kernel's ptrace rules, and stays with the memory even when the process
+ * changes its credentials later.
+ */
+#ifndef BUGNET_RECORD_MEMORY_H
+#define BUGNET_RECORD_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "record/maps.h"
+
+#define CODE_PAGE           4096ul
+#define MEMORY_CACHED_PAGES 64
+
+struct memory {
+	int mem_fd, maps_fd;
+	struct maps maps;
+	bool maps_stale;
+	uint64_t cached[MEMORY_CACHED_PAGES]; /* page address | 1, or 0 */
+	uint8_t pages[MEMORY_CACHED_PAGES][CODE_PAGE];
+};
+
+/* Returns 0 or -errno. */
+int memory_open(struct memory *memory, pid_t pid);
+void memory_close(struct memory *memory);
+/* Is it still somebody's memory? Not after execve or exit. */
+bool memory_alive(const struct memory *memory);
+/* Mappings or contents in there changed. */
+void memory_changed(struct memory *memory);
+/* Looks at /proc anew only when something changed or nothing is known of the address. */
+const struct mapping *memory_mapping(struct memory *memory, uint64_t address);
+/* The bytes of a whole page, or NULL. Contents of writable pages are never cached. */
+const uint8_t *memory_page(struct memory *memory, uint64_t page, bool writable);
+
+#endif

@@ -1,0 +1,551 @@
+/*
+ * Regions: placed translations and the program bytes they came from. When those
+ * bytes may have changed, the region goes dormant: nothing leads to it any more.
+ * It is kept, because programs that generate code tend to open a page, change
+ * one function and close it again; the others come back to life when their bytes
+ * turn out to be the same.
+ *
+ * How code on a page is kept true:
+ *
+ *   not writable               the stub tells of every change of mappings
+ *   writable, private          watched: write permission taken away, the fault tells
+ *   written too often, or by
+ *   its own code, or shared    self-checking code: compares its source at every block
+ */
+#include "record/space_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#define FAULTS_BEFORE_SELF_CHECK 16
+#define MAX_INSTRUCTIONS         256
+#define AHEAD_INSTRUCTIONS       256
+
+/* ---- pages ---- */
+
+struct space_page *page_for(struct space *space, uint64_t page, bool create)
+{
+	uint32_t number = index_find(&space->page_index, page);
+
+	if (number == INDEX_NONE) {
+		if (!create)
+			return NULL;
+		number = vector_push(&space->pages, (struct space_page){.page = page});
+		index_add(&space->page_index, page, number);
+	}
+	return &space->pages.items[number];
+}
+
+static void set_watch(struct space *space, struct space_page *page, enum page_watch watch)
+{
+	struct info *info = space_info(space, 0);
+
+	if ((page->watch == PAGE_WATCHED) != (watch == PAGE_WATCHED))
+		__atomic_fetch_add(&info->watched_pages, watch == PAGE_WATCHED ? 1 : -1, __ATOMIC_SEQ_CST);
+	page->watch = watch;
+}
+
+/* ---- the ranges the stub looks at, to know which changes of mappings to tell ---- */
+
+static void drop_smallest_gap(struct info *info)
+{
+	uint32_t best = 0;
+
+	for (uint32_t i = 0; i + 1 < info->range_count; i++) {
+		if (info->ranges[i + 1].start - info->ranges[i].end <
+		        info->ranges[best + 1].start - info->ranges[best].end)
+			best = i;
+	}
+	__atomic_store_n(&info->ranges[best].end, info->ranges[best + 1].end, __ATOMIC_SEQ_CST);
+	memmove(&info->ranges[best + 1], &info->ranges[best + 2],
+	        (info->range_count - best - 2) * sizeof *info->ranges);
+	info->range_count--;
+}
+
+static void cover_range(struct space *space, uint64_t start, uint64_t end)
+{
+	struct info *info = space_info(space, 0);
+	struct range ranges[MAX_RANGES + 1];
+	uint32_t count = info->range_count, at = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (info->ranges[i].start <= start && end <= info->ranges[i].end)
+			return;
+	}
+	/* While the list is rewritten, say that anything may be code. */
+	__atomic_store_n(&info->range_count, MAX_RANGES + 1, __ATOMIC_SEQ_CST);
+	for (uint32_t i = 0; i < count; i++) {
+		if (info->ranges[i].end < start || info->ranges[i].start > end) {
+			ranges[at++] = info->ranges[i];
+		} else {
+			start = info->ranges[i].start < start ? info->ranges[i].start : start;
+			end = info->ranges[i].end > end ? info->ranges[i].end : end;
+		}
+	}
+	uint32_t position = 0;
+	while (position < at && ranges[position].start < start)
+		position++;
+	memmove(&ranges[position + 1], &ranges[position], (at - position) * sizeof *ranges);
+	ranges[position] = (struct range){start, end};
+	at++;
+	struct info scratch = {.range_count = at < MAX_RANGES ? at : MAX_RANGES};
+	if (at > MAX_RANGES) { /* join the last two */
+		ranges[MAX_RANGES - 1].end = ranges[MAX_RANGES].end;
+		at = MAX_RANGES;
+	}
+	memcpy(scratch.ranges, ranges, at * sizeof *ranges);
+	scratch.range_count = at;
+	if (at == MAX_RANGES)
+		drop_smallest_gap(&scratch);
+	memcpy(info->ranges, scratch.ranges, scratch.range_count * sizeof *ranges);
+	__atomic_store_n(&info->range_count, scratch.range_count, __ATOMIC_SEQ_CST);
+}
+
+/* ---- life and death of a region ---- */
+
+static void region_sleep(struct space *space, uint32_t number)
+{
+	struct space_region *region = &space->regions.items[number];
+
+	if (region->state != REGION_LIVE)
+		return;
+	region->state = REGION_DORMANT;
+	space->counters.invalidated++;
+	for (uint32_t i = 0; i < region->entry_count; i++) {
+		struct region_entry *own = &space->region_entries.items[region->first_entry + i];
+		struct space_entry *entry = &space->entries.items[own->entry];
+		if (own->thunk)
+			unchain_thunk(space, own->thunk - 1);
+		if (entry->code == own->code + 1 && entry->segment == region->segment)
+			entry_unlink(space, own->entry);
+	}
+}
+
+static int region_wake(struct space *space, uint32_t number)
+{
+	struct space_region *region = &space->regions.items[number];
+	int error = 0;
+
+	region->state = REGION_LIVE;
+	for (uint32_t i = 0; i < region->entry_count && !error; i++) {
+		struct region_entry *own = &space->region_entries.items[region->first_entry + i];
+		struct space_entry *entry = &space->entries.items[own->entry];
+		entry->region = number + 1;
+		if (!entry->code)
+			error = entry_link(space, own->entry, region->segment, own->code);
+		if (own->thunk && !has_thunk(space, own->entry, region->segment))
+			chain_thunk(space, own->thunk - 1);
+	}
+	return error;
+}
+
+static bool source_unchanged(struct space *space, struct memory *memory, const struct region_source *source)
+{
+	const uint8_t *expected = space->source_bytes.items + source->bytes;
+
+	for (uint32_t done = 0; done < source->size;) {
+		uint64_t pc = source->pc + done, page = pc & -CODE_PAGE;
+		const struct mapping *mapping = memory_mapping(memory, pc);
+		if (!mapping || !mapping->executable)
+			return false;
+		const uint8_t *bytes = memory_page(memory, page, mapping->writable || mapping->shared);
+		if (!bytes)
+			return false;
+		uint32_t part = (uint32_t)(CODE_PAGE - (pc - page));
+		if (part > source->size - done)
+			part = source->size - done;
+		if (memcmp(bytes + (pc - page), expected + done, part) != 0)
+			return false;
+		done += part;
+	}
+	return true;
+}
+
+static bool region_unchanged(struct space *space, struct memory *memory, const struct space_region *region)
+{
+	for (uint32_t i = 0; i < region->source_count; i++) {
+		if (!source_unchanged(space, memory, &space->sources.items[region->first_source + i]))
+			return false;
+	}
+	return true;
+}
+
+bool region_revive(struct space *space, struct memory *memory, uint32_t number)
+{
+	struct space_region *region = &space->regions.items[number];
+
+	if (region->state == REGION_LIVE || !region_unchanged(space, memory, region))
+		return false;
+	space->counters.revived++;
+	return region_wake(space, number) == 0;
+}
+
+static void add_page_use(struct space *space, uint64_t address, uint32_t region)
+{
+	struct space_page *page = page_for(space, address / CODE_PAGE, true);
+
+	if (page->uses && space->page_uses.items[page->uses - 1].region == region)
+		return;
+	page->uses = vector_push(&space->page_uses, (struct page_use){region, page->uses}) + 1;
+}
+
+static void add_sources(struct space *space, struct space_region *region, uint32_t number,
+        const struct translation *translation)
+{
+	uint32_t bytes = space->source_bytes.count;
+
+	region->first_source = space->sources.count;
+	region->source_count = translation->source_count;
+	space->source_bytes.items = vector_grow(space->source_bytes.items, &space->source_bytes.capacity,
+	        bytes + translation->source_byte_count, 1);
+	memcpy(space->source_bytes.items + bytes, translation->source_bytes, translation->source_byte_count);
+	space->source_bytes.count += translation->source_byte_count;
+	for (uint32_t i = 0; i < translation->source_count; i++) {
+		const struct source *source = &translation->sources[i];
+		uint64_t pc = translation->pc + source->pc;
+		vector_push(&space->sources, (struct region_source){pc, source->size, bytes + source->bytes});
+		for (uint64_t page = pc / CODE_PAGE; page <= (pc + source->size - 1) / CODE_PAGE; page++)
+			add_page_use(space, page * CODE_PAGE, number);
+	}
+}
+
+static void add_entries(struct space *space, struct space_region *region,
+        const struct translation *translation, uint32_t code)
+{
+	region->first_entry = space->region_entries.count;
+	region->entry_count = translation->entry_count;
+	for (uint32_t i = 0; i < translation->entry_count; i++) {
+		const struct entry *from = &translation->entries[i];
+		struct region_entry own = {
+		        .entry = entry_for(space, translation->pc + from->pc), .code = code + from->offset};
+		if (from->thunk)
+			own.thunk = vector_push(&space->thunks, (struct space_thunk){.entry = own.entry,
+			                                                .offset = code + from->thunk,
+			                                                .next_field = code + from->thunk_next,
+			                                                .segment = region->segment}) +
+			            1;
+		vector_push(&space->region_entries, own);
+	}
+}
+
+int region_add(struct space *space, unsigned segment, const struct translation *translation, uint32_t code)
+{
+	uint32_t number = space->regions.count;
+	struct space_region region = {
+	        .pc = translation->pc, .segment = (uint8_t)segment, .state = REGION_DORMANT};
+
+	add_sources(space, &region, number, translation);
+	add_entries(space, &region, translation, code);
+	vector_push(&space->regions, region);
+	for (uint32_t i = 0; i < translation->site_count; i++) {
+		const struct site *site = &translation->sites[i];
+		int error =
+		        add_site(space, segment, code + site->offset, site->exit ? code + site->exit + 1 : 0,
+		                entry_for(space, translation->pc + site->target));
+		if (error)
+			return error;
+	}
+	space->counters.regions++;
+	space->counters.blocks += translation->block_count;
+	space->counters.instructions += translation->instruction_count;
+	return region_wake(space, number);
+}
+
+/* ---- requests ---- */
+
+enum code_mode { CODE_UNREADABLE, CODE_PLAIN, CODE_PROTECT, CODE_SELF_CHECK };
+
+static enum code_mode page_mode(struct space *space, struct memory *memory, uint64_t pc)
+{
+	const struct mapping *mapping = memory_mapping(memory, pc);
+
+	if (!mapping || !mapping->executable)
+		return CODE_UNREADABLE;
+	if (mapping->shared)
+		return CODE_SELF_CHECK;
+	/* A page that was watched once may be written to by the program whatever the kernel says at the
+	 * moment. */
+	const struct space_page *page = page_for(space, pc / CODE_PAGE, false);
+	if (!mapping->writable && !(page && page->was_watched))
+		return CODE_PLAIN;
+	if (page && page->self_check)
+		return CODE_SELF_CHECK;
+	if (page && page->watch == PAGE_WATCHED)
+		return CODE_PLAIN;
+	return CODE_PROTECT;
+}
+
+struct reading {
+	struct space *space;
+	struct memory *memory;
+	enum code_mode mode; /* of the page the request is for; others are left for later */
+};
+
+static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
+{
+	struct reading *reading = context;
+	size_t done = 0;
+
+	while (done < size) {
+		uint64_t address = pc + done, page = address & -CODE_PAGE;
+		if (page_mode(reading->space, reading->memory, address) != reading->mode)
+			break;
+		const uint8_t *from = memory_page(reading->memory, page, reading->mode == CODE_SELF_CHECK);
+		if (!from)
+			break;
+		size_t part = CODE_PAGE - (address - page);
+		if (part > size - done)
+			part = size - done;
+		memcpy(bytes + done, from + (address - page), part);
+		done += part;
+	}
+	return done;
+}
+
+static bool is_known(void *context, uint64_t pc)
+{
+	struct reading *reading = context;
+	uint32_t entry = index_find(&reading->space->entry_index, pc);
+
+	return entry != INDEX_NONE && reading->space->entries.items[entry].code;
+}
+
+static unsigned nearest_segment(const struct space *space, uint64_t pc)
+{
+	unsigned best = 0;
+	uint64_t best_distance = -1ul;
+
+	for (unsigned i = 0; i < space->segment_count; i++) {
+		uint64_t base = space->segments[i].layout.base;
+		uint64_t distance = pc > base ? pc - base : base - pc;
+		if (distance < best_distance) {
+			best = i;
+			best_distance = distance;
+		}
+	}
+	return best;
+}
+
+static int translate_region(
+        struct space *space, struct reading *reading, uint64_t pc, struct translation *out)
+{
+	unsigned number = nearest_segment(space, pc);
+	struct space_segment *segment = &space->segments[number];
+	struct translate_request request = {
+	        .pc = pc,
+	        .read = read_code,
+	        .known = is_known,
+	        .context = reading,
+	        .reach_low = segment->layout.base,
+	        .reach_high = segment->layout.base + segment->layout.code + segment->layout.code_size,
+	        .max_instructions = MAX_INSTRUCTIONS,
+	        .self_check = reading->mode == CODE_SELF_CHECK,
+	        .xstate_mask = space->xstate_mask,
+	};
+	uint32_t code;
+	int error = translate(&request, out);
+
+	if (error)
+		return error;
+	error = place(space, number, out, &code);
+	if (!error)
+		error = region_add(space, number, out, code);
+	if (error)
+		translation_free(out);
+	return error;
+}
+
+/* One request brings what it needs and what is likely to be needed next: the functions it calls. */
+static int translate_ahead(struct space *space, struct reading *reading, uint64_t pc)
+{
+	VECTOR(uint64_t) queue = {0};
+	struct translation translation;
+	unsigned budget = AHEAD_INSTRUCTIONS;
+	int error = translate_region(space, reading, pc, &translation);
+
+	for (uint32_t next = 0; !error; next++) {
+		for (uint32_t i = 0; i < translation.callee_count; i++)
+			vector_push(&queue, translation.pc + translation.callees[i]);
+		budget -= translation.instruction_count < budget ? translation.instruction_count : budget;
+		translation_free(&translation);
+		while (next < queue.count && is_known(reading, queue.items[next]))
+			next++;
+		if (next >= queue.count || budget == 0)
+			break;
+		if (page_mode(space, reading->memory, queue.items[next]) != reading->mode)
+			break;
+		if (translate_region(space, reading, queue.items[next], &translation))
+			break; /* only the first one was asked for */
+	}
+	vector_free(&queue);
+	return error;
+}
+
+static enum status obtain(
+        struct space *space, struct memory *memory, uint64_t pc, bool confirmed, uint64_t reply[2])
+{
+	struct reading reading = {space, memory, page_mode(space, memory, pc)};
+	uint32_t entry = entry_for(space, pc);
+
+	/* The vsyscall page is executable and nobody can read it; the translator knows what is in it. */
+	if (reading.mode == CODE_UNREADABLE && pc >> 12 != 0xffffffffff600ul)
+		return STATUS_FAULT;
+	if (reading.mode == CODE_PROTECT) {
+		struct space_page *page = page_for(space, pc / CODE_PAGE, true);
+		page->was_watched = true;
+		cover_range(space, pc & -CODE_PAGE, (pc & -CODE_PAGE) + CODE_PAGE);
+		if (page->watch != PAGE_PENDING || !confirmed) {
+			set_watch(space, page, PAGE_PENDING);
+			reply[0] = pc & -CODE_PAGE;
+			reply[1] = reply[0] + CODE_PAGE;
+			return STATUS_PROTECT;
+		}
+		set_watch(space, page, PAGE_WATCHED);
+		memory_changed(memory);
+		reading.mode = page_mode(space, memory, pc);
+	}
+	const struct mapping *mapping = memory_mapping(memory, pc);
+	if (mapping)
+		cover_range(space, mapping->start, mapping->end);
+	uint32_t region = space->entries.items[entry].region;
+	if (reading.mode != CODE_SELF_CHECK && region && region_revive(space, memory, region - 1) &&
+	        space->entries.items[entry].code)
+		return STATUS_OK;
+	switch (translate_ahead(space, &reading, pc)) {
+	case 0:
+		return STATUS_OK;
+	case -EFAULT:
+		return STATUS_FAULT;
+	default:
+		space->counters.full++;
+		return STATUS_RELEASE;
+	}
+}
+
+static uint64_t nanoseconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
+        bool confirmed, uint64_t reply[2])
+{
+	uint64_t start = nanoseconds();
+	uint32_t entry = entry_for(space, pc);
+	enum status status = STATUS_OK;
+
+	space->counters.requests++;
+	/* A thread that comes here for an entry of self-checking code found it changed. */
+	if (space->entries.items[entry].code && !indirect &&
+	        page_mode(space, memory, pc) == CODE_SELF_CHECK) {
+		const struct space_region *region =
+		        &space->regions.items[space->entries.items[entry].region - 1];
+		if (!region_unchanged(space, memory, region))
+			region_sleep(space, space->entries.items[entry].region - 1);
+	}
+	if (!space->entries.items[entry].code)
+		status = obtain(space, memory, pc, confirmed, reply);
+	if (status == STATUS_OK && indirect && make_indirect(space, entry))
+		status = STATUS_RELEASE;
+	if (status == STATUS_OK) {
+		const struct space_entry *found = &space->entries.items[entry];
+		reply[0] = code_address(&space->segments[found->segment], found->code - 1);
+	}
+	space->counters.translate_nanoseconds += nanoseconds() - start;
+	return status;
+}
+
+/* ---- changes ---- */
+
+static void page_remapped(struct space *space, struct memory *memory, uint32_t number)
+{
+	struct space_page *page = &space->pages.items[number];
+	const struct mapping *mapping = memory_mapping(memory, page->page * CODE_PAGE);
+	bool plain = mapping && mapping->executable && !mapping->writable && !mapping->shared;
+
+	set_watch(space, page, PAGE_FREE);
+	page->was_watched = false;
+	for (uint32_t use = page->uses; use; use = space->page_uses.items[use - 1].next) {
+		uint32_t region = space->page_uses.items[use - 1].region;
+		if (!plain || !region_unchanged(space, memory, &space->regions.items[region]))
+			region_sleep(space, region);
+		else
+			region_revive(space, memory, region);
+	}
+}
+
+void space_remapped(struct space *space, struct memory *memory, uint64_t start, uint64_t end)
+{
+	memory_changed(memory);
+	if ((end - start) / CODE_PAGE < space->pages.count) {
+		for (uint64_t page = start / CODE_PAGE; page * CODE_PAGE < end; page++) {
+			uint32_t number = index_find(&space->page_index, page);
+			if (number != INDEX_NONE)
+				page_remapped(space, memory, number);
+		}
+		return;
+	}
+	for (uint32_t i = 0; i < space->pages.count; i++) {
+		uint64_t address = space->pages.items[i].page * CODE_PAGE;
+		if (address >= (start & -CODE_PAGE) && address < end)
+			page_remapped(space, memory, i);
+	}
+}
+
+static void page_written(
+        struct space *space, struct memory *memory, struct space_page *page, uint64_t reply[2])
+{
+	for (uint32_t use = page->uses; use; use = space->page_uses.items[use - 1].next)
+		region_sleep(space, space->page_uses.items[use - 1].region);
+	set_watch(space, page, PAGE_FREE);
+	memory_changed(memory);
+	reply[0] = page->page * CODE_PAGE;
+	reply[1] = reply[0] + CODE_PAGE;
+}
+
+enum status space_write_fault(
+        struct space *space, struct memory *memory, uint64_t address, uint64_t pc, uint64_t reply[2])
+{
+	struct space_page *page = page_for(space, address / CODE_PAGE, false);
+
+	if (!page || !page->was_watched)
+		return STATUS_NONE;
+	if (page->watch != PAGE_FREE && page->faults < 255)
+		page->faults++;
+	if (page->faults > FAULTS_BEFORE_SELF_CHECK || pc / CODE_PAGE == page->page)
+		page->self_check = true;
+	page_written(space, memory, page, reply);
+	return STATUS_OK;
+}
+
+enum status space_unwatch(
+        struct space *space, struct memory *memory, uint64_t start, uint64_t end, uint64_t reply[2])
+{
+	for (uint32_t i = 0; i < space->pages.count; i++) {
+		struct space_page *page = &space->pages.items[i];
+		uint64_t address = page->page * CODE_PAGE;
+		if (page->watch == PAGE_FREE || address + CODE_PAGE <= start || address >= end)
+			continue;
+		page_written(space, memory, page, reply);
+		return STATUS_OK;
+	}
+	return STATUS_NONE;
+}
+
+bool space_needs_protection(struct space *space, struct memory *memory, uint64_t pc)
+{
+	return page_mode(space, memory, pc) == CODE_PROTECT;
+}
+
+bool space_is_watched(const struct space *space, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < space->pages.count; i++) {
+		uint64_t address = space->pages.items[i].page * CODE_PAGE;
+		if (space->pages.items[i].was_watched && address + CODE_PAGE > start && address < end)
+			return true;
+	}
+	return false;
+}

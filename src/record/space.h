@@ -1,0 +1,150 @@
+/*
+ * A space: the code cache of one program image and of the processes forked from
+ * it, for as long as their code is the same. It holds the translations that were
+ * placed, knows which branches lead where, and unlinks what is no longer true.
+ */
+#ifndef BUGNET_RECORD_SPACE_H
+#define BUGNET_RECORD_SPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/index.h"
+#include "record/memory.h"
+#include "record/vector.h"
+#include "target/layout.h"
+#include "translate/translate.h"
+
+/* What --stats tells; one line each in stats.c. */
+struct space_counters {
+	uint64_t requests, regions, blocks, instructions, links, indirect_entries, invalidated, revived, full;
+	uint64_t translate_nanoseconds;
+};
+
+struct space_segment {
+	struct segment_layout layout;
+	uint8_t *memory; /* this segment's part of the memfd, in the supervisor */
+	uint64_t routines[ROUTINE_COUNT];
+	uint32_t code_used, allocated, directory_count, records_used;
+	uint32_t *chains; /* BRANCH_TABLE_ENTRIES heads: index of a thunk + 1 */
+};
+
+struct space_entry {
+	uint64_t pc;
+	uint32_t code;                 /* offset in its segment's code + 1; 0: not translated now */
+	uint32_t region;               /* index + 1 of the region that has it, or last had it */
+	uint32_t sites;                /* head of the branches that want to go there: index + 1 */
+	uint32_t thunk[MAX_SEGMENTS];  /* index + 1 of a thunk made for it alone */
+	uint32_t bridge[MAX_SEGMENTS]; /* index + 1 */
+	uint8_t segment;
+};
+
+struct space_site {
+	uint32_t offset; /* of the rel32, in its segment's code */
+	uint32_t exit;   /* code offset of its exit + 1; 0: not made yet */
+	uint32_t entry;
+	uint32_t next; /* index + 1 */
+	uint8_t segment;
+};
+
+struct space_thunk {
+	uint32_t entry;
+	uint32_t offset; /* in the segment's code */
+	uint32_t next_field;
+	uint32_t next; /* index + 1 */
+	uint8_t segment;
+	bool chained;
+};
+
+struct space_bridge {
+	uint32_t code, literal; /* offsets in the segment's code */
+	uint32_t exit;
+	uint32_t entry;
+	uint8_t segment;
+};
+
+enum region_state { REGION_LIVE, REGION_DORMANT };
+
+struct space_region {
+	uint64_t pc;
+	uint32_t first_entry, entry_count;   /* in region_entries */
+	uint32_t first_source, source_count; /* in sources */
+	uint8_t segment;
+	uint8_t state;
+};
+
+struct region_entry {
+	uint32_t entry, code;
+	uint32_t thunk; /* index + 1 of its inline thunk */
+};
+
+struct region_source {
+	uint64_t pc;
+	uint32_t size, bytes; /* position in source_bytes */
+};
+
+enum page_watch { PAGE_FREE, PAGE_PENDING, PAGE_WATCHED };
+
+struct space_page {
+	uint64_t page;
+	uint32_t uses; /* head in page_uses: index + 1 */
+	uint8_t watch;
+	uint8_t faults;
+	bool was_watched; /* the program may write there, whatever the kernel says now */
+	bool self_check;
+};
+
+struct page_use {
+	uint32_t region, next;
+};
+
+struct space {
+	uint32_t id;
+	uint32_t users; /* processes */
+	uint8_t *memory;
+	uint64_t memory_size;
+	int memfd;
+	struct space_segment segments[MAX_SEGMENTS];
+	unsigned segment_count;
+	uint64_t xstate_mask;
+	struct index entry_index, page_index;
+	VECTOR(struct space_entry) entries;
+	VECTOR(struct space_site) sites;
+	VECTOR(struct space_thunk) thunks;
+	VECTOR(struct space_bridge) bridges;
+	VECTOR(struct space_region) regions;
+	VECTOR(struct region_entry) region_entries;
+	VECTOR(struct region_source) sources;
+	VECTOR(uint8_t) source_bytes;
+	VECTOR(struct space_page) pages;
+	VECTOR(struct page_use) page_uses;
+	struct space_counters counters;
+};
+
+/* The layout of the segments, given their bases; returns the size of the memfd. */
+uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size);
+
+/* Takes the memfd over. Returns NULL and sets errno. */
+struct space *space_create(int memfd, const struct segment_layout *layouts, unsigned count, const void *stub,
+        const struct stub_header *header);
+/* A copy in another memfd, for a process whose code is about to differ. */
+struct space *space_clone(const struct space *from, int memfd);
+void space_destroy(struct space *space);
+
+struct info *space_info(const struct space *space, unsigned segment);
+
+/* Would the process's code differ from that of others in this space after this request? Then it must leave
+ * first. */
+bool space_needs_protection(struct space *space, struct memory *memory, uint64_t pc);
+bool space_is_watched(const struct space *space, uint64_t start, uint64_t end);
+
+/* The requests of layout.h. */
+enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
+        bool confirmed, uint64_t reply[2]);
+void space_remapped(struct space *space, struct memory *memory, uint64_t start, uint64_t end);
+enum status space_write_fault(
+        struct space *space, struct memory *memory, uint64_t address, uint64_t pc, uint64_t reply[2]);
+enum status space_unwatch(
+        struct space *space, struct memory *memory, uint64_t start, uint64_t end, uint64_t reply[2]);
+
+#endif

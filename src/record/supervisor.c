@@ -1,0 +1,594 @@
+#include "record/supervisor.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record/inject.h"
+#include "record/memory.h"
+#include "record/space.h"
+#include "record/stats.h"
+#include "record/vector.h"
+
+#define SPIN_NANOSECONDS             200000
+#define QUIET_POLL_NANOSECONDS       50000
+#define EXEC_POLL_NANOSECONDS        20000
+#define IDLE_NANOSECONDS             500000000
+#define NATIVE_EXEC_POLL_NANOSECONDS 50000000
+#define MAX_WAITED                   127 /* futex_waitv takes 128 */
+
+/* One program image and its forks: they share a channel. */
+struct group {
+	struct channel *channel;
+	uint32_t doorbell; /* how far it has been served */
+	uint32_t users;
+};
+
+struct process {
+	pid_t pid;
+	int pidfd;
+	bool has_memory;
+	bool leaving; /* told us of an execve that is not followed */
+	struct memory memory;
+	struct group *group;
+	struct space *space;
+};
+
+/* A thread that is traced on its way through execve. */
+struct following {
+	pid_t tid;
+};
+
+struct supervisor {
+	const struct supervisor_options *options;
+	pid_t root;
+	bool stats_printed;
+	int epoll;
+	uint32_t deaths; /* futex: raised by the watcher thread */
+	uint32_t deaths_seen;
+	VECTOR(struct process *) processes;
+	VECTOR(struct group *) groups;
+	VECTOR(struct following) followed;
+	struct engine_counters counters;
+};
+
+static uint64_t nanoseconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void futex_wake(uint32_t *word)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* ---- groups ---- */
+
+/* The mutex is held for life; the kernel marks it when we die, and the stubs look at the mark. */
+static void hold_channel(struct channel *channel)
+{
+	pthread_mutexattr_t attributes;
+	pthread_mutex_t *mutex = (pthread_mutex_t *)channel->owner;
+
+	_Static_assert(sizeof(pthread_mutex_t) <= sizeof channel->owner, "the channel's mutex");
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(mutex, &attributes);
+	pthread_mutex_lock(mutex);
+}
+
+static struct group *group_create(struct supervisor *s, const struct space *space)
+{
+	struct group *group = calloc(1, sizeof *group);
+	if (!group)
+		abort();
+	group->channel = mmap(
+	        NULL, LAYOUT_CHANNEL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, space->memfd, LAYOUT_CHANNEL);
+	if (group->channel == MAP_FAILED)
+		abort();
+	hold_channel(group->channel);
+	vector_push(&s->groups, group);
+	return group;
+}
+
+static void group_release(struct supervisor *s, struct group *group)
+{
+	if (--group->users)
+		return;
+	s->counters.refused += group->channel->refused;
+	s->counters.released += group->channel->released;
+	pthread_mutex_unlock((pthread_mutex_t *)group->channel->owner);
+	munmap(group->channel, LAYOUT_CHANNEL_BYTES);
+	for (uint32_t i = 0; i < s->groups.count; i++) {
+		if (s->groups.items[i] == group)
+			s->groups.items[i] = s->groups.items[--s->groups.count];
+	}
+	free(group);
+}
+
+/* ---- processes ---- */
+
+static struct process *find_process(struct supervisor *s, pid_t pid)
+{
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		if (s->processes.items[i]->pid == pid)
+			return s->processes.items[i];
+	}
+	return NULL;
+}
+
+static struct space *find_space(struct supervisor *s, const struct group *group, uint32_t id)
+{
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		if (s->processes.items[i]->group == group && s->processes.items[i]->space->id == id)
+			return s->processes.items[i]->space;
+	}
+	return NULL;
+}
+
+static void space_release(struct supervisor *s, struct space *space)
+{
+	if (--space->users)
+		return;
+	stats_add_space(&s->counters, space);
+	space_destroy(space);
+}
+
+static struct process *add_process(struct supervisor *s, pid_t pid, struct group *group, struct space *space)
+{
+	struct process *process = calloc(1, sizeof *process);
+	if (!process)
+		abort();
+	process->pid = pid;
+	process->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	process->group = group;
+	process->space = space;
+	group->users++;
+	space->users++;
+	if (process->pidfd >= 0) {
+		struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+		epoll_ctl(s->epoll, EPOLL_CTL_ADD, process->pidfd, &event);
+	}
+	vector_push(&s->processes, process);
+	return process;
+}
+
+static void remove_process(struct supervisor *s, struct process *process)
+{
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		if (s->processes.items[i] == process)
+			s->processes.items[i] = s->processes.items[--s->processes.count];
+	}
+	/* A thread that died in the middle leaves its mailbox behind. */
+	struct channel *channel = process->group->channel;
+	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
+		struct mailbox *mailbox = &channel->mailboxes[i];
+		if (mailbox->pid == process->pid) {
+			mailbox->pid = 0;
+			__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
+		}
+	}
+	if (process->has_memory)
+		memory_close(&process->memory);
+	if (process->pidfd >= 0)
+		close(process->pidfd);
+	space_release(s, process->space);
+	group_release(s, process->group);
+	free(process);
+}
+
+static bool open_memory(struct process *process)
+{
+	if (!process->has_memory)
+		process->has_memory = memory_open(&process->memory, process->pid) == 0;
+	return process->has_memory;
+}
+
+static void print_stats(struct supervisor *s)
+{
+	struct engine_counters counters = s->counters;
+
+	if (!s->options->stats || s->stats_printed)
+		return;
+	s->stats_printed = true;
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		struct space *space = s->processes.items[i]->space;
+		bool seen = false;
+		for (uint32_t j = 0; j < i; j++)
+			seen |= s->processes.items[j]->space == space;
+		if (!seen)
+			stats_add_space(&counters, space);
+	}
+	for (uint32_t i = 0; i < s->groups.count; i++) {
+		counters.refused += s->groups.items[i]->channel->refused;
+		counters.released += s->groups.items[i]->channel->released;
+	}
+	stats_print(&counters, stderr);
+}
+
+static bool process_is_dead(const struct process *process)
+{
+	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
+
+	return process->pidfd < 0 || poll(&poll_fd, 1, 0) > 0;
+}
+
+static void bury_the_dead(struct supervisor *s)
+{
+	for (uint32_t i = s->processes.count; i-- > 0;) {
+		struct process *process = s->processes.items[i];
+		bool gone = process->leaving && process->has_memory && !memory_alive(&process->memory);
+		if (!gone && !process_is_dead(process))
+			continue;
+		if (process->pid == s->root && !gone)
+			print_stats(s);
+		remove_process(s, process);
+		i = s->processes.count;
+	}
+}
+
+/* ---- following execve ---- */
+
+static void follow(struct supervisor *s, pid_t tid)
+{
+	for (uint32_t i = 0; i < s->followed.count; i++) {
+		if (s->followed.items[i].tid == tid)
+			return;
+	}
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) == 0)
+		vector_push(&s->followed, (struct following){tid});
+}
+
+static bool unfollow(struct supervisor *s, pid_t tid)
+{
+	for (uint32_t i = 0; i < s->followed.count; i++) {
+		if (s->followed.items[i].tid == tid) {
+			s->followed.items[i] = s->followed.items[--s->followed.count];
+			return true;
+		}
+	}
+	return false;
+}
+
+static void stop_following(struct supervisor *s, pid_t tid)
+{
+	int status, signal = 0;
+
+	if (!unfollow(s, tid))
+		return;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || waitpid(tid, &status, __WALL) < 0 ||
+	        !WIFSTOPPED(status))
+		return;
+	if (status >> 16 == 0)
+		signal = WSTOPSIG(status);
+	ptrace(PTRACE_DETACH, tid, 0, signal);
+}
+
+/* A process stands at the first instruction of its new image. */
+static void take_over(struct supervisor *s, pid_t pid)
+{
+	struct memory memory;
+	struct process *old = find_process(s, pid);
+	struct injection options = {
+	        .children = s->options->children, .announce_exit = s->options->stats && pid == s->root};
+	char why[256];
+	int error = memory_open(&memory, pid);
+
+	if (old)
+		remove_process(s, old);
+	if (error) {
+		fprintf(stderr, "bugnet: process %d runs natively: cannot open its memory: %s\n", pid,
+		        strerror(-error));
+		ptrace(PTRACE_DETACH, pid, 0, 0);
+		return;
+	}
+	struct space *space = inject(pid, &memory, &options, why, sizeof why);
+	if (space) {
+		struct process *process = add_process(s, pid, group_create(s, space), space);
+		process->memory = memory;
+		process->has_memory = true;
+	} else if (pid == s->root && s->counters.images == 0) {
+		fprintf(stderr, "bugnet: cannot run the program translated: %s\n", why);
+		inject_exit(pid, &memory, 125);
+		memory_close(&memory);
+		return;
+	} else {
+		fprintf(stderr, "bugnet: process %d runs natively: %s\n", pid, why);
+		memory_close(&memory);
+	}
+	s->counters.images++;
+	ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
+static void handle_stop(struct supervisor *s, pid_t pid, int status)
+{
+	int event = status >> 16;
+
+	if (event == PTRACE_EVENT_EXEC) {
+		unsigned long former = 0;
+		ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
+		unfollow(s, (pid_t)former);
+		unfollow(s, pid);
+		take_over(s, pid);
+	} else if (event == PTRACE_EVENT_STOP && WSTOPSIG(status) != SIGTRAP) {
+		ptrace(PTRACE_LISTEN, pid, 0, 0); /* job control */
+	} else {
+		ptrace(PTRACE_CONT, pid, 0, event ? 0 : WSTOPSIG(status));
+	}
+}
+
+static bool serve_followed(struct supervisor *s)
+{
+	int status;
+	pid_t pid = s->followed.count ? waitpid(-1, &status, WNOHANG | __WALL) : 0;
+
+	if (pid < 0)
+		s->followed.count = 0;
+	if (pid <= 0)
+		return false;
+	if (WIFSTOPPED(status))
+		handle_stop(s, pid, status);
+	else
+		unfollow(s, pid);
+	return true;
+}
+
+/* ---- requests ---- */
+
+static enum status new_space(struct process *process, int target_fd, uint64_t reply[2], struct supervisor *s)
+{
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", process->pid, target_fd);
+	int memfd = open(path, O_RDWR | O_CLOEXEC);
+	if (memfd < 0)
+		return STATUS_RELEASE;
+	if (ftruncate(memfd, (off_t)process->space->memory_size) < 0) {
+		close(memfd);
+		return STATUS_RELEASE;
+	}
+	struct space *space = space_clone(process->space, memfd);
+	if (!space) {
+		close(memfd);
+		return STATUS_RELEASE;
+	}
+	space_release(s, process->space);
+	process->space = space;
+	space->users = 1;
+	s->counters.copies++;
+	reply[0] = space->id;
+	return STATUS_OK;
+}
+
+static enum status translate_for(struct process *process, const uint64_t *a, uint64_t reply[2])
+{
+	struct space *space = process->space;
+
+	if (space->users > 1 && space_needs_protection(space, &process->memory, a[0]))
+		return STATUS_SPLIT;
+	return space_translate(space, &process->memory, a[0], a[1], a[2], reply);
+}
+
+static enum status serve_request(struct supervisor *s, struct process *process, struct mailbox *mailbox)
+{
+	const uint64_t *a = mailbox->arguments;
+	struct space *space = process->space;
+	bool shared = space->users > 1;
+
+	if (!open_memory(process))
+		return STATUS_RELEASE;
+	switch ((enum operation)mailbox->operation) {
+	case OP_TRANSLATE:
+		return translate_for(process, a, mailbox->reply);
+	case OP_REMAPPED:
+		if (shared)
+			return STATUS_SPLIT;
+		space_remapped(space, &process->memory, a[0], a[1]);
+		return STATUS_OK;
+	case OP_WRITE_FAULT:
+		if (shared && space_is_watched(space, a[0], a[0] + 1))
+			return STATUS_SPLIT;
+		return space_write_fault(space, &process->memory, a[0], a[1], mailbox->reply);
+	case OP_UNWATCH:
+		if (shared && space_is_watched(space, a[0], a[1]))
+			return STATUS_SPLIT;
+		return space_unwatch(space, &process->memory, a[0], a[1], mailbox->reply);
+	case OP_NEW_SPACE:
+		return new_space(process, (int)a[0], mailbox->reply, s);
+	case OP_EXEC:
+		if (a[0])
+			follow(s, mailbox->tid);
+		else if (!a[1])
+			process->leaving = true;
+		return STATUS_OK;
+	case OP_EXEC_FAILED:
+		if (a[0])
+			stop_following(s, mailbox->tid);
+		else if (!a[1])
+			process->leaving = false;
+		return STATUS_OK;
+	case OP_FORKED:
+		if (!find_process(s, (pid_t)a[0]))
+			add_process(s, (pid_t)a[0], process->group, space);
+		return STATUS_OK;
+	case OP_EXIT:
+		if (process->pid == s->root)
+			print_stats(s);
+		return STATUS_OK;
+	}
+	return STATUS_RELEASE;
+}
+
+static void serve_mailbox(struct supervisor *s, struct group *group, struct mailbox *mailbox)
+{
+	if (__atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) != MAILBOX_REQUEST)
+		return;
+	struct process *process = find_process(s, mailbox->pid);
+	if (!process) {
+		struct space *space = find_space(s, group, mailbox->space);
+		if (space)
+			process = add_process(s, mailbox->pid, group, space);
+	}
+	mailbox->status = process ? serve_request(s, process, mailbox) : STATUS_RELEASE;
+	__atomic_store_n(&mailbox->state, MAILBOX_REPLY, __ATOMIC_RELEASE);
+	futex_wake(&mailbox->state);
+}
+
+static bool serve_group(struct supervisor *s, struct group *group)
+{
+	struct channel *channel = group->channel;
+	uint32_t doorbell = __atomic_load_n(&channel->doorbell, __ATOMIC_ACQUIRE);
+	if (doorbell == group->doorbell)
+		return false;
+
+	group->doorbell = doorbell;
+	group->users++; /* a request may end the last process */
+	uint32_t high = __atomic_load_n(&channel->mailbox_high, __ATOMIC_ACQUIRE);
+	for (uint32_t word = 0; word * 64 < high; word++) {
+		uint64_t bits = __atomic_load_n(&channel->pending[word], __ATOMIC_RELAXED);
+		if (bits)
+			bits = __atomic_exchange_n(&channel->pending[word], 0, __ATOMIC_ACQ_REL);
+		for (; bits; bits &= bits - 1)
+			serve_mailbox(
+			        s, group, &channel->mailboxes[word * 64 + (uint32_t)__builtin_ctzl(bits)]);
+	}
+	group_release(s, group);
+	return true;
+}
+
+static bool serve_all(struct supervisor *s)
+{
+	bool served = serve_followed(s);
+
+	for (uint32_t i = s->groups.count; i-- > 0;) {
+		if (i < s->groups.count)
+			served |= serve_group(s, s->groups.items[i]);
+	}
+	uint32_t deaths = __atomic_load_n(&s->deaths, __ATOMIC_ACQUIRE);
+	if (deaths != s->deaths_seen) {
+		s->deaths_seen = deaths;
+		bury_the_dead(s);
+	}
+	return served;
+}
+
+/* ---- sleeping ---- */
+
+static uint64_t longest_sleep(const struct supervisor *s)
+{
+	uint64_t sleep = s->groups.count > MAX_WAITED ? QUIET_POLL_NANOSECONDS : IDLE_NANOSECONDS;
+
+	if (s->followed.count)
+		return EXEC_POLL_NANOSECONDS;
+	for (uint32_t i = 0; i < s->groups.count; i++) {
+		if (s->groups.items[i]->channel->quiet_processes)
+			return QUIET_POLL_NANOSECONDS;
+	}
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		if (s->processes.items[i]->leaving)
+			sleep = NATIVE_EXEC_POLL_NANOSECONDS;
+	}
+	return sleep;
+}
+
+static void set_sleeping(struct supervisor *s, uint32_t sleeping)
+{
+	for (uint32_t i = 0; i < s->groups.count; i++)
+		__atomic_store_n(&s->groups.items[i]->channel->sleeping, sleeping, __ATOMIC_SEQ_CST);
+}
+
+/* Waits for a doorbell or a death. A bell that rang before is seen by the kernel: its value differs. */
+static void sleep_until_rung(struct supervisor *s)
+{
+	struct futex_waitv waiters[MAX_WAITED + 1];
+	uint32_t count = 0;
+	uint64_t end = nanoseconds() + longest_sleep(s);
+	struct timespec deadline = {(time_t)(end / 1000000000), (long)(end % 1000000000)};
+
+	set_sleeping(s, 1);
+	waiters[count++] = (struct futex_waitv){s->deaths_seen, (uintptr_t)&s->deaths, FUTEX_32, 0};
+	for (uint32_t i = 0; i < s->groups.count && count <= MAX_WAITED; i++)
+		waiters[count++] = (struct futex_waitv){s->groups.items[i]->doorbell,
+		        (uintptr_t)&s->groups.items[i]->channel->doorbell, FUTEX_32, 0};
+	syscall(SYS_futex_waitv, waiters, count, 0, &deadline, CLOCK_MONOTONIC);
+	set_sleeping(s, 0);
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		if (s->processes.items[i]->leaving) {
+			bury_the_dead(s);
+			break;
+		}
+	}
+}
+
+/* The watcher: turns the readiness of pidfds into a futex, so that the main thread has one place to wait. */
+static void *watch_deaths(void *argument)
+{
+	struct supervisor *s = argument;
+	struct epoll_event events[16];
+
+	for (;;) {
+		if (epoll_wait(s->epoll, events, 16, -1) > 0) {
+			__atomic_fetch_add(&s->deaths, 1, __ATOMIC_RELEASE);
+			futex_wake(&s->deaths);
+		}
+	}
+	return NULL;
+}
+
+static void serve_until_alone(struct supervisor *s)
+{
+	uint64_t last = nanoseconds();
+
+	while (s->processes.count || s->followed.count) {
+		if (serve_all(s)) {
+			last = nanoseconds();
+		} else if (nanoseconds() - last > SPIN_NANOSECONDS) {
+			sleep_until_rung(s);
+			last = nanoseconds() - SPIN_NANOSECONDS / 2;
+		} else {
+			__builtin_ia32_pause();
+		}
+	}
+}
+
+int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
+{
+	struct supervisor s = {.options = options, .root = pid};
+	pthread_t watcher;
+
+	s.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s.epoll < 0 || pthread_create(&watcher, NULL, watch_deaths, &s) != 0) {
+		fprintf(stderr, "bugnet: cannot start the supervisor: %s\n", strerror(errno));
+		return 1;
+	}
+	follow(&s, pid);
+	if (!s.followed.count) {
+		fprintf(stderr,
+		        "bugnet: cannot trace the program: %s; 'bugnet doctor' tells whether this machine "
+		        "permits it\n",
+		        strerror(errno));
+		return 1;
+	}
+	if (write(ready_fd, "", 1) != 1)
+		return 1;
+	close(ready_fd);
+	serve_until_alone(&s);
+	print_stats(&s);
+	return 0;
+}

@@ -1,0 +1,22 @@
+/*
+ * The supervisor: serves the requests of all processes of a tree, follows them
+ * through fork and execve, and ends when the last of them does.
+ */
+#ifndef BUGNET_RECORD_SUPERVISOR_H
+#define BUGNET_RECORD_SUPERVISOR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct supervisor_options {
+	bool stats;
+	bool children;
+};
+
+/*
+ * Takes `pid` over at its next execve, which it makes after a byte could be read
+ * from `ready_fd`. Returns the supervisor's exit status when nobody is left.
+ */
+int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd);
+
+#endif

@@ -1,0 +1,247 @@
+/*
+ * Instructions that the stub performs for the program: those that would show
+ * the program our machine instead of its own, or that would take the processor
+ * out of our hands.
+ */
+#include "target/stub.h"
+
+#define CODE_SELECTOR 0x33
+
+struct cpuid {
+	uint32_t a, b, c, d;
+};
+
+static struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
+{
+	struct cpuid r;
+	__asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(subleaf));
+	return r;
+}
+
+static uint64_t xgetbv(uint32_t index)
+{
+	uint32_t low, high;
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(index));
+	return (uint64_t)high << 32 | low;
+}
+
+/* x87, SSE, AVX: the state components whose instructions are translated. */
+#define XSTATE_OFFERED 7ul
+
+/*
+ * What is hidden: everything that the translator refuses (AVX-512, AMX, APX,
+ * transactions, shadow stacks, user interrupts, key locker), and the state
+ * components that belong to it. A program that asks is told of a CPU that does
+ * not have them.
+ */
+static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
+{
+	struct cpuid r = cpuid(leaf, subleaf);
+
+	if (leaf == 7 && subleaf == 0) {
+		r.b &= ~(1u << 4 | 1u << 11 | 1u << 14); /* HLE, RTM, MPX */
+		r.b &= ~(1u << 16 | 1u << 17 | 1u << 21 | 1u << 26 | 1u << 27 | 1u << 28 | 1u << 30 |
+		         1u << 31);
+		r.c &= ~(1u << 1 | 1u << 6 | 1u << 11 | 1u << 12 | 1u << 14); /* AVX512_VBMI..., */
+		r.c &= ~(1u << 7 | 1u << 23);                                 /* CET_SS, key locker */
+		r.d &= ~(1u << 2 | 1u << 3 | 1u << 5 | 1u << 8 | 1u << 20 | 1u << 22 | 1u << 23 | 1u << 24 |
+		         1u << 25);
+	} else if (leaf == 7 && subleaf == 1) {
+		r.a &= ~(1u << 5 | 1u << 21);            /* AVX512_BF16, AMX_FP16 */
+		r.d &= ~(1u << 8 | 1u << 19 | 1u << 21); /* AMX_COMPLEX, AVX10, APX_F */
+	} else if (leaf == 0xd && subleaf == 0) {
+		r.a &= XSTATE_OFFERED;
+		r.d = 0;
+		if (r.c > 832)
+			r.b = r.c = 832; /* legacy area, header, AVX */
+	} else if (leaf == 0xd && subleaf == 1) {
+		r.c = 0;
+		r.d = 0;
+	} else if (leaf == 0xd && subleaf > 2) {
+		r = (struct cpuid){0};
+	} else if (leaf == 0x1d || leaf == 0x1e || leaf == 0x24) {
+		r = (struct cpuid){0};
+	}
+	return r;
+}
+
+static void emulate_cpuid(struct registers *regs)
+{
+	struct cpuid r = offered_cpuid(regs->gpr[RAX], regs->gpr[RCX]);
+
+	regs->gpr[RAX] = r.a;
+	regs->gpr[RBX] = r.b;
+	regs->gpr[RCX] = r.c;
+	regs->gpr[RDX] = r.d;
+}
+
+static void emulate_xgetbv(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	uint32_t index = regs->gpr[RCX];
+
+	if (index > 1)
+		fault_natively(thread);
+	uint64_t value = xgetbv(index) & XSTATE_OFFERED;
+	regs->gpr[RAX] = (uint32_t)value;
+	regs->gpr[RDX] = value >> 32;
+}
+
+/* The flags a program may change: all but IOPL, IF, VM, RF. */
+#define FLAGS_WRITABLE 0x244dd5ul
+
+static void emulate_popf(struct thread *thread, unsigned size)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t value = 0, writable = size == 2 ? FLAGS_WRITABLE & 0xffff : FLAGS_WRITABLE;
+
+	if (usercopy(&value, (void *)regs->gpr[RSP], size) < 0)
+		fault_natively(thread);
+	regs->gpr[RSP] += size;
+	regs->flags = (regs->flags & ~writable & ~FLAG_RF) | (value & writable) | 2;
+}
+
+static void emulate_gs_base(struct thread *thread, bool write, unsigned argument)
+{
+	uint64_t *reg = &thread->regs.gpr[argument & 15];
+	bool wide = argument >> 4 == 8;
+
+	if (!write) {
+		*reg = wide ? thread->slots[SLOT_PROGRAM_GS] : (uint32_t)thread->slots[SLOT_PROGRAM_GS];
+		return;
+	}
+	uint64_t base = wide ? *reg : (uint32_t)*reg;
+	if ((int64_t)(base << 16) >> 16 != (int64_t)base)
+		fault_natively(thread);
+	set_program_gs(thread, base);
+}
+
+/* The CPU decides what a selector means; only then is our own base put back. No signal may come in between.
+ */
+static void emulate_load_gs(struct thread *thread, unsigned pop)
+{
+	uint64_t all = ~FAULT_SIGNALS, old, base;
+
+	if (!process()->seccomp)
+		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, &old, 8);
+	long result = load_gs_selector(thread->slots[SLOT_ADDRESS], thread->number * THREAD_STRIDE, &base);
+	if (!process()->seccomp)
+		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &old, 0, 8);
+	if (result < 0)
+		fault_natively(thread);
+	set_program_gs(thread, base);
+	thread->regs.gpr[RSP] += pop;
+}
+
+/*
+ * The x87 unit remembers where its last instruction was: in the code cache.
+ * Where that pointer was just stored for the program to see, put the program's
+ * own address instead.
+ */
+static void fix_x87_pc(struct thread *thread, unsigned image)
+{
+	char *at = (char *)thread->slots[SLOT_ADDRESS];
+	struct process *p = process();
+	uint64_t pointer = 0, pc;
+
+	at += image == X87_IMAGE_ENV16 ? 6 : image == X87_IMAGE_ENV32 ? 12 : 8;
+	unsigned size = image == X87_IMAGE_ENV16 ? 2 : image == X87_IMAGE_FX64 ? 8 : 4;
+	if (usercopy(&pointer, at, size) < 0 || pointer == 0)
+		return;
+	for (uint32_t i = 0; i < p->segment_count; i++) {
+		uint64_t code = p->segments[i].base + p->segments[i].code;
+		uint64_t keep = size == 8 ? 0 : size == 4 ? ~0xfffffffful : ~0xfffful;
+		/* A short pointer stands for the only place in the cache that ends so. */
+		uint64_t address = (code & keep) | pointer;
+		if (size == 4 && address < code)
+			address += 1ul << 32;
+		if (program_pc_of(address, &pc)) {
+			usercopy(at, &pc, size);
+			return;
+		}
+	}
+}
+
+/*
+ * Far transfers. To the 64-bit code segment they are plain branches; anything
+ * else leaves 64-bit mode, which is not ours to translate: the thread goes on
+ * natively.
+ */
+static void emulate_far(struct thread *thread, unsigned argument)
+{
+	struct registers *regs = &thread->regs;
+	unsigned kind = argument & 15, size = argument >> 4 & 15;
+	uint64_t words[5] = {0}, address = thread->slots[SLOT_ADDRESS];
+
+	if (kind == FAR_RET || kind == FAR_IRET) {
+		unsigned count = kind == FAR_RET ? 2 : 5;
+		for (unsigned i = 0; i < count; i++) {
+			if (usercopy(&words[i], (char *)regs->gpr[RSP] + i * size, size) < 0)
+				fault_natively(thread);
+		}
+		if ((uint16_t)words[1] != CODE_SELECTOR)
+			release(thread);
+		regs->pc = words[0];
+		if (kind == FAR_RET) {
+			regs->gpr[RSP] += 2 * size + address;
+		} else {
+			regs->flags = (regs->flags & ~FLAGS_WRITABLE) | (words[2] & FLAGS_WRITABLE) | 2;
+			regs->gpr[RSP] = words[3];
+		}
+		return;
+	}
+	if (usercopy(&words[0], (char *)address, size) < 0 ||
+	        usercopy(&words[1], (char *)address + size, 2) < 0)
+		fault_natively(thread);
+	if ((uint16_t)words[1] != CODE_SELECTOR)
+		release(thread);
+	if (kind == FAR_CALL) {
+		uint64_t back[2] = {regs->pc + EMULATE_LENGTH(thread->slots[SLOT_DETAIL]), CODE_SELECTOR};
+		for (unsigned i = 0; i < 2; i++) {
+			if (usercopy((char *)regs->gpr[RSP] - (2 - i) * size, &back[i], size) < 0)
+				fault_natively(thread);
+		}
+		regs->gpr[RSP] -= 2 * size;
+	}
+	regs->pc = words[0];
+}
+
+void handle_emulate(struct thread *thread)
+{
+	uint64_t detail = thread->slots[SLOT_DETAIL];
+	unsigned argument = EMULATE_ARGUMENT(detail);
+
+	thread->slots[SLOT_TARGET] = 0;
+	switch (EMULATE_KIND(detail)) {
+	case EMULATE_CPUID:
+		emulate_cpuid(&thread->regs);
+		break;
+	case EMULATE_XGETBV:
+		emulate_xgetbv(thread);
+		break;
+	case EMULATE_POPF:
+		emulate_popf(thread, argument);
+		break;
+	case EMULATE_RDGSBASE:
+		emulate_gs_base(thread, false, argument);
+		break;
+	case EMULATE_WRGSBASE:
+		emulate_gs_base(thread, true, argument);
+		break;
+	case EMULATE_LOAD_GS:
+		emulate_load_gs(thread, argument);
+		break;
+	case EMULATE_INT80:
+		syscall_int80(thread);
+		return;
+	case EMULATE_FAR:
+		emulate_far(thread, argument);
+		return;
+	case EMULATE_FIX_X87_PC:
+		fix_x87_pc(thread, argument);
+		break;
+	default:
+		stub_panic("unknown emulation", detail);
+	}
+	thread->regs.pc += EMULATE_LENGTH(detail);
+}

@@ -1,0 +1,376 @@
+/*
+ * The boundary between translated code and the stub's C. Everything that must
+ * not be interrupted half-way is here, so that the signal handler can tell from
+ * the program counter alone what state the thread is in:
+ *
+ *   resume_window   the program's state is complete in thread.regs and nothing
+ *                   has been done yet that could not be forgotten: a signal is
+ *                   delivered from thread.regs.
+ *   syscall_window  the same, with the program about to make a system call:
+ *                   a signal that arrives before (or is found pending by the
+ *                   test) is delivered first and the call made again after the
+ *                   handler, so that no wake-up is lost.
+ *   usercopy        the only code that touches the program's memory; a fault
+ *                   makes it return -EFAULT.
+ *   elsewhere       the stub is busy: the signal is kept until it resumes.
+ */
+#include "target/layout.h"
+
+	.text
+	.set	threads, stub_image + LAYOUT_THREADS
+	.set	table_base, stub_image + LAYOUT_INFO
+
+#define OWN(offset)      %gs:threads+(offset)(%rip)
+#define SLOT(n)          OWN(8*(n))
+#define REGISTER(n)      OWN(THREAD_REGS+8*(n))
+
+	.macro	save_registers
+	mov	%rax, REGISTER(0)
+	mov	%rcx, OWN(THREAD_PC)
+	mov	SLOT(SLOT_RCX), %rax
+	mov	%rax, REGISTER(1)
+	mov	%rdx, REGISTER(2)
+	mov	%rbx, REGISTER(3)
+	mov	%rsp, REGISTER(4)
+	mov	%rbp, REGISTER(5)
+	mov	%rsi, REGISTER(6)
+	mov	%rdi, REGISTER(7)
+	mov	%r8, REGISTER(8)
+	mov	%r9, REGISTER(9)
+	mov	%r10, REGISTER(10)
+	mov	%r11, REGISTER(11)
+	mov	%r12, REGISTER(12)
+	mov	%r13, REGISTER(13)
+	mov	%r14, REGISTER(14)
+	mov	%r15, REGISTER(15)
+	mov	OWN(THREAD_STACK), %rsp
+	pushfq
+	popq	OWN(THREAD_FLAGS)
+	pushq	$2		/* C wants DF clear; AC and TF must not reach it either */
+	popfq
+	mov	SLOT(SLOT_THREAD), %rdi
+	xor	%ebp, %ebp
+	.endm
+
+	.macro	load_registers_but_rax_rcx_rsp
+	mov	REGISTER(2), %rdx
+	mov	REGISTER(3), %rbx
+	mov	REGISTER(5), %rbp
+	mov	REGISTER(6), %rsi
+	mov	REGISTER(7), %rdi
+	mov	REGISTER(8), %r8
+	mov	REGISTER(9), %r9
+	mov	REGISTER(10), %r10
+	mov	REGISTER(11), %r11
+	mov	REGISTER(12), %r12
+	mov	REGISTER(13), %r13
+	mov	REGISTER(14), %r14
+	mov	REGISTER(15), %r15
+	.endm
+
+	.globl	stub_image
+stub_image:
+	.quad	STUB_MAGIC
+	.quad	stub_end - stub_image
+	.quad	start_entry - stub_image
+	.quad	routine_exit - stub_image
+	.quad	routine_miss - stub_image
+	.quad	routine_syscall - stub_image
+	.quad	routine_emulate - stub_image
+
+/*
+ * The first code of ours in the target, at the program's first instruction. The
+ * program's stack must not be touched, and there is no other yet.
+ */
+start_entry:
+	lea	stub_image+LAYOUT_PROCESS(%rip), %rdi
+	mov	table_base+20(%rip), %esi		/* info.thread_count */
+	shl	$16, %rsi				/* THREAD_STRIDE */
+	add	$LAYOUT_THREADS-LAYOUT_PROCESS, %rsi
+	mov	$3, %edx				/* PROT_READ | PROT_WRITE */
+	mov	$0x4032, %r10d				/* PRIVATE | FIXED | ANONYMOUS | NORESERVE */
+	mov	$-1, %r8
+	xor	%r9d, %r9d
+	mov	$9, %eax				/* mmap */
+	syscall
+	cmp	%rdi, %rax
+	jne	1f
+	mov	$THREAD_STRIDE, %eax
+	wrgsbase %rax
+	lea	stub_image+LAYOUT_THREADS+THREAD_STRIDE+THREAD_STACK_TOP(%rip), %rsp
+	xor	%ebp, %ebp
+	pushq	$2
+	popfq
+	call	start
+	jmp	resume
+1:	mov	$125, %edi
+	mov	$231, %eax				/* exit_group */
+	syscall
+
+routine_miss:
+	mov	SLOT(SLOT_RAX), %rax
+	save_registers
+	mov	$1, %esi
+	call	handle_exit
+	jmp	resume
+
+routine_exit:
+	save_registers
+	xor	%esi, %esi
+	call	handle_exit
+	jmp	resume
+
+routine_syscall:
+	save_registers
+	call	handle_syscall
+	jmp	resume
+
+routine_emulate:
+	save_registers
+	call	handle_emulate
+	/* fall through */
+
+/*
+ * Back to translated code: to SLOT_TARGET when the code's address is known,
+ * else through the branch table.
+ */
+	.globl	resume, resume_window_start, resume_window_end
+resume:
+resume_window_start:
+	cmpl	$0, OWN(THREAD_PENDING)
+	jne	resume_pending
+	mov	OWN(THREAD_STACK), %rsp
+	mov	SLOT(SLOT_TARGET), %rax
+	test	%rax, %rax
+	jz	resume_by_table
+	load_registers_but_rax_rcx_rsp
+	pushq	OWN(THREAD_FLAGS)
+	popfq
+	mov	REGISTER(0), %rax
+	mov	REGISTER(1), %rcx
+	mov	REGISTER(4), %rsp
+	jmp	*SLOT(SLOT_TARGET)
+resume_by_table:
+	mov	REGISTER(0), %rax
+	mov	%rax, SLOT(SLOT_RAX)
+	mov	REGISTER(1), %rax
+	mov	%rax, SLOT(SLOT_RCX)
+	load_registers_but_rax_rcx_rsp
+	pushq	OWN(THREAD_FLAGS)
+	popfq
+	mov	REGISTER(4), %rsp
+	mov	OWN(THREAD_PC), %rcx
+	mov	table_base(%rip), %rax
+	mov	%cx, %ax
+	jmp	*(,%rax,8)
+resume_window_end:
+
+resume_pending:
+	mov	OWN(THREAD_STACK), %rsp
+	mov	SLOT(SLOT_THREAD), %rdi
+	call	deliver_pending
+	hlt
+
+/* uint64_t syscall_window(void): makes the system call in thread.regs. */
+	.globl	back_out, syscall_window, syscall_window_start, syscall_window_end
+syscall_window:
+	mov	REGISTER(0), %rax
+	mov	REGISTER(7), %rdi
+	mov	REGISTER(6), %rsi
+	mov	REGISTER(2), %rdx
+	mov	REGISTER(10), %r10
+	mov	REGISTER(8), %r8
+	mov	REGISTER(9), %r9
+syscall_window_start:
+	cmpl	$0, OWN(THREAD_PENDING)
+	jne	back_out
+	syscall
+syscall_window_end:
+	ret
+back_out:
+	subq	$2, OWN(THREAD_PC)
+	jmp	resume
+
+/* uint64_t int80_window(void): the same for int $0x80, which is two bytes long as well. */
+	.globl	int80_window, int80_window_start, int80_window_end
+int80_window:
+	push	%rbx
+	push	%rbp
+	mov	REGISTER(0), %rax
+	mov	REGISTER(3), %rbx
+	mov	REGISTER(1), %rcx
+	mov	REGISTER(2), %rdx
+	mov	REGISTER(6), %rsi
+	mov	REGISTER(7), %rdi
+	mov	REGISTER(5), %rbp
+int80_window_start:
+	cmpl	$0, OWN(THREAD_PENDING)
+	jne	back_out
+	int	$0x80
+int80_window_end:
+	pop	%rbp
+	pop	%rbx
+	ret
+
+/*
+ * long clone_thread(long number, const uint64_t arguments[5], uint64_t child_gs_base)
+ * The child starts on its own stub stack, which the arguments name.
+ */
+	.globl	clone_thread
+clone_thread:
+	push	%r12
+	mov	%rdi, %rax
+	mov	%rdx, %r12
+	mov	%rsi, %r11
+	mov	0(%r11), %rdi
+	mov	8(%r11), %rsi
+	mov	16(%r11), %rdx
+	mov	24(%r11), %r10
+	mov	32(%r11), %r8
+	syscall
+	test	%rax, %rax
+	jz	1f
+	pop	%r12
+	ret
+1:	wrgsbase %r12
+	xor	%ebp, %ebp
+	mov	SLOT(SLOT_THREAD), %rdi
+	call	thread_begin
+	jmp	resume
+
+/*
+ * void leave_thread(uint64_t *word, uint64_t mask): clears the thread's bit, which
+ * makes its memory anybody's, and ends it without touching memory any more.
+ * All signals are blocked.
+ */
+	.globl	leave_thread
+leave_thread:
+	mov	REGISTER(7), %rax		/* the program's exit status */
+	lock	andq %rsi, (%rdi)
+	mov	%rax, %rdi
+	mov	$60, %eax			/* exit */
+	syscall
+	hlt
+
+/*
+ * The one handler the kernel knows. Runs on the thread's alternate stack with
+ * all signals blocked but those that faults raise. A thread that runs natively
+ * has the program's own GS base, which is never one of ours.
+ */
+	.globl	signal_entry
+signal_entry:
+	rdgsbase %rax
+	test	$0xffff, %eax
+	jnz	signal_native
+	shr	$16, %rax
+	jz	signal_native
+	cmp	table_base+20(%rip), %rax	/* info.thread_count */
+	jae	signal_native
+	mov	%rsp, %rbx
+	and	$-16, %rsp
+	pushq	$2
+	popfq
+	mov	SLOT(SLOT_THREAD), %rcx
+	call	handle_signal
+	lea	8(%rbx), %rsp
+	mov	$15, %eax			/* rt_sigreturn */
+	syscall
+	hlt
+signal_native:
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	call	native_handler			/* the program's handler, with its mask in force */
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+	jmp	*%rax
+
+/*
+ * void return_from_frame(struct signal_frame *frame): as if the kernel had called
+ * a handler on it. The frame replaces vector state and mask, so a signal that was
+ * captured before must go back to the kernel's queue: it belongs after this.
+ */
+	.globl	return_from_frame, return_window_start, return_window_end
+return_from_frame:
+	lea	8(%rdi), %rsp
+return_window_start:
+	cmpl	$0, OWN(THREAD_PENDING)
+	jne	1f
+	mov	$15, %eax
+	syscall
+return_window_end:
+	hlt
+1:	mov	%rsp, %rbx
+	and	$-16, %rsp
+	mov	SLOT(SLOT_THREAD), %rdi
+	call	requeue_pending
+	mov	%rbx, %rsp
+	jmp	return_window_start
+
+/* void return_natively(struct signal_frame *frame, uint64_t gs_base): the same, with the program's GS base. */
+	.globl	return_natively
+return_natively:
+	lea	8(%rdi), %rsp
+	wrgsbase %rsi
+	mov	$15, %eax
+	syscall
+	hlt
+
+/*
+ * void run_natively(void): leaves for good. The program's rax, flags and pc have
+ * been written below its red zone, where the kernel writes signal frames too.
+ */
+	.globl	run_natively
+run_natively:
+	load_registers_but_rax_rcx_rsp
+	mov	REGISTER(1), %rcx
+	mov	REGISTER(4), %rsp
+	mov	SLOT(SLOT_PROGRAM_GS), %rax
+	lea	-152(%rsp), %rsp
+	wrgsbase %rax
+	pop	%rax
+	popfq
+	ret	$128
+
+/* void probe_natively(void): one instruction at the program's pc, which is expected to fault. */
+	.globl	probe_natively
+probe_natively:
+	load_registers_but_rax_rcx_rsp
+	mov	OWN(THREAD_STACK), %rsp
+	pushq	OWN(THREAD_FLAGS)
+	orl	$0x100, (%rsp)			/* TF: should it not fault, take it back */
+	mov	REGISTER(0), %rax
+	mov	REGISTER(1), %rcx
+	popfq
+	mov	REGISTER(4), %rsp
+	jmp	*OWN(THREAD_PC)
+
+/* long usercopy(void *to, const void *from, size_t size): 0 or -EFAULT. */
+	.globl	usercopy, usercopy_start, usercopy_end, usercopy_fault
+usercopy:
+	mov	%rdx, %rcx
+usercopy_start:
+	rep	movsb
+usercopy_end:
+	xor	%eax, %eax
+	ret
+usercopy_fault:
+	mov	$-14, %rax
+	ret
+
+/* long load_gs_selector(uint16_t selector, uint64_t own_base, uint64_t *base) */
+	.globl	load_gs_selector, load_gs_start, load_gs_fault
+load_gs_selector:
+load_gs_start:
+	mov	%edi, %gs
+	rdgsbase %rax
+	wrgsbase %rsi
+	mov	%rax, (%rdx)
+	xor	%eax, %eax
+	ret
+load_gs_fault:
+	mov	$-14, %rax
+	ret
+
+	.section .note.GNU-stack, "", @progbits

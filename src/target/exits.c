@@ -1,0 +1,114 @@
+/*
+ * Leaving translated code for code that has none yet, and leaving it for good.
+ */
+#include "target/stub.h"
+
+void set_program_gs(struct thread *thread, uint64_t base)
+{
+	struct process *p = process();
+
+	for (uint32_t i = 0; i < p->segment_count; i++) {
+		uint64_t *slots =
+		        (uint64_t *)(p->segments[i].base + LAYOUT_THREADS + thread->number * THREAD_STRIDE);
+		slots[SLOT_PROGRAM_GS] = base;
+	}
+}
+
+/* A process that was forked shares its parent's code cache until one of them changes its code. */
+void leave_space(struct thread *thread)
+{
+	struct process *p = process();
+	long memfd = syscall2(__NR_memfd_create, "bugnet", 1 /* MFD_CLOEXEC */);
+
+	if (memfd < 0)
+		return;
+	uint64_t status = ask(thread, OP_NEW_SPACE, memfd, 0, 0);
+	if (status == STATUS_OK) {
+		p->space = thread->mailbox->reply[0];
+		for (uint32_t i = 0; i < p->segment_count; i++) {
+			struct segment_layout *segment = &p->segments[i];
+			uint64_t base = segment->base;
+			/* The stub itself stays where it is: it never changes. */
+			syscall6(__NR_mmap, base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ,
+			        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + LAYOUT_INFO);
+			syscall6(__NR_mmap, base + segment->code, segment->code_size,
+			        K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED | K_MAP_FIXED, memfd,
+			        segment->file + segment->code);
+			syscall6(__NR_mmap, base + segment->directory,
+			        segment->directory_size + segment->records_size, K_PROT_READ,
+			        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + segment->directory);
+		}
+	}
+	syscall1(__NR_close, memfd);
+}
+
+/*
+ * The thread runs natively from here on: nothing of ours is on its way any
+ * more but the signal handler, which passes signals on (see native_handler).
+ */
+_Noreturn void release(struct thread *thread)
+{
+	uint64_t image[3] = {thread->regs.gpr[RAX], thread->regs.flags, thread->regs.pc};
+
+	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
+	if (usercopy((void *)(thread->regs.gpr[RSP] - 152), image, sizeof image) < 0)
+		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);
+	if (!process()->seccomp) {
+		syscall2(__NR_sigaltstack, &thread->altstack, 0);
+		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &thread->mask, 0, 8);
+	}
+	run_natively();
+}
+
+/*
+ * The program is at an instruction that will fault: have the CPU say how, by
+ * executing it where it stands. See `probing` in handle_signal.
+ */
+_Noreturn void fault_natively(struct thread *thread)
+{
+	thread->probing = 1;
+	probe_natively();
+}
+
+/*
+ * Takes the write permission from a page with code on it and has it translated
+ * then: what is translated must not change unnoticed.
+ */
+static uint64_t protect_and_translate(struct thread *thread, int indirect)
+{
+	uint64_t status;
+
+	lock(&process()->protect_lock);
+	do {
+		uint64_t *reply = thread->mailbox->reply;
+		syscall3(__NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
+		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 1);
+	} while (status == STATUS_PROTECT);
+	unlock(&process()->protect_lock);
+	return status;
+}
+
+void handle_exit(struct thread *thread, int indirect)
+{
+	for (;;) {
+		uint64_t status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0);
+		if (status == STATUS_PROTECT)
+			status = protect_and_translate(thread, indirect);
+		switch (status) {
+		case STATUS_OK:
+			thread->slots[SLOT_TARGET] = thread->mailbox->reply[0];
+			return;
+		case STATUS_SPLIT:
+			leave_space(thread);
+			break;
+		case STATUS_FAULT:
+			if (thread->pending)
+				return; /* deliver that first; the fault will come again */
+			fault_natively(thread);
+		default:
+			if (thread->pending)
+				deliver_pending(thread);
+			release(thread);
+		}
+	}
+}

@@ -1,0 +1,199 @@
+/*
+ * What stub and supervisor share: the layout of a segment in the target, the
+ * channel through which the stub asks, and the stub's own records. Both sides
+ * are built from this header at the same time; it is no stable format.
+ *
+ * A segment is one contiguous stretch of the target's address space. Every
+ * offset below is from its base, and the same in every segment, so that
+ * gs:[rip+d] means the same thing everywhere:
+ *
+ *     0          routines: the stub itself in segment 0, veneers in others (r-x, memfd)
+ *     INFO       what the supervisor tells the target                      (r--, memfd)
+ *     TABLE      the branch table                                          (r--, memfd)
+ *     PROCESS    struct process; segment 0 only                            (rw-, private)
+ *     CHANNEL    mailboxes; segment 0 only                                 (rw-, memfd)
+ *     THREADS    one THREAD_STRIDE for each thread, numbered from 1;       (rw-, private)
+ *                in other segments only the slots page of each is used
+ *     code       translated code                                           (r-x, memfd)
+ *     directory  struct code_range for each placed translation             (r--, memfd)
+ *     records    struct placed_record                                      (r--, memfd)
+ *
+ * The GS base of thread n is n * THREAD_STRIDE, so that gs:[rip+d], with d
+ * leading to THREADS, is the thread's own slots page in the code's own segment.
+ */
+#ifndef BUGNET_TARGET_LAYOUT_H
+#define BUGNET_TARGET_LAYOUT_H
+
+#include "translate/runtime.h"
+
+#define LAYOUT_INFO          0x40000
+#define LAYOUT_TABLE         0x80000
+#define LAYOUT_PROCESS       0x100000
+#define LAYOUT_PROCESS_BYTES 0x10000
+#define LAYOUT_CHANNEL       0x200000
+#define LAYOUT_CHANNEL_BYTES 0x200000
+#define LAYOUT_THREADS       0x400000
+#define THREAD_STRIDE        0x10000
+
+/* Inside a thread's stride (segment 0). */
+#define THREAD_FPSTATE        0x1000 /* vector state of a captured signal */
+#define THREAD_ACTIONS        0x4000 /* a private table of signal actions, see struct thread */
+#define THREAD_STACK_TOP      0xa000 /* the stub's stack grows down from here */
+#define THREAD_ALTSTACK       0xa000 /* the kernel's signal frames */
+#define THREAD_ALTSTACK_BYTES (THREAD_STRIDE - THREAD_ALTSTACK)
+
+/* Offsets that assembly needs; checked against the structs in stub.c. */
+#define THREAD_REGS    0x080 /* rax rcx rdx rbx rsp rbp rsi rdi r8-r15 pc flags */
+#define THREAD_PC      (THREAD_REGS + 16 * 8)
+#define THREAD_FLAGS   (THREAD_REGS + 17 * 8)
+#define THREAD_PENDING 0x110
+#define THREAD_STACK   0x118
+#define THREAD_MAILBOX 0x120
+
+#define STUB_MAGIC 0x31627574732e7462ul
+
+#ifndef __ASSEMBLER__
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MAX_SEGMENTS 2
+#define MAX_RANGES   64
+
+enum register_number { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+struct registers {
+	uint64_t gpr[16];
+	uint64_t pc;
+	uint64_t flags;
+};
+
+/* The start of the stub's image: where the supervisor finds its parts. Offsets from the segment base. */
+struct stub_header {
+	uint64_t magic;
+	uint64_t size;
+	uint64_t start;
+	uint64_t routines[ROUTINE_COUNT];
+};
+
+struct segment_layout {
+	uint64_t base;
+	uint64_t size; /* the whole reservation */
+	uint64_t file; /* offset of this segment's memory in the memfd */
+	uint64_t code; /* offset from base */
+	uint64_t code_size;
+	uint64_t directory; /* offset from base */
+	uint64_t directory_size;
+	uint64_t records; /* offset from base */
+	uint64_t records_size;
+};
+
+/* Where one placed translation lies; sorted by `code`. */
+struct code_range {
+	uint64_t pc;   /* what its records are relative to */
+	uint32_t code; /* offset from the start of the segment's code */
+	uint32_t size;
+	uint32_t record; /* index of its first record */
+	uint32_t record_count;
+};
+
+struct placed_record {
+	uint16_t offset;
+	uint16_t state;
+	int32_t pc;
+};
+
+struct range {
+	uint64_t start, end;
+};
+
+/*
+ * At LAYOUT_INFO of every segment. The supervisor writes, the target reads;
+ * the file offset of everything that changes is the same for the whole life of
+ * a space, so readers need no lock: counts are published after contents.
+ */
+struct info {
+	uint64_t table_base; /* address of the branch table / 8: FIXUP_TABLE_BASE */
+	uint64_t directory_count;
+	/* segment 0 only from here */
+	uint32_t segment_count;
+	uint32_t thread_count; /* how many THREADS there is room for */
+	struct segment_layout segments[MAX_SEGMENTS];
+	uint32_t watched_pages;          /* pages whose write permission we took away */
+	uint32_t range_count;            /* MAX_RANGES + 1: too many to tell */
+	struct range ranges[MAX_RANGES]; /* where translated program code came from, coarsely */
+	uint32_t children;               /* follow execve */
+	uint32_t announce_exit;          /* wait for the supervisor before exit_group */
+	/* start-up only */
+	int32_t memfd;
+	uint32_t space;
+	uint64_t program_gs;
+	uint64_t initial_mask;
+	struct registers registers;
+};
+
+/* ---- the channel ---- */
+
+enum operation {
+	OP_TRANSLATE,   /* pc, indirect?, protected as told? -> code address, or a status below */
+	OP_REMAPPED,    /* start, end: mappings there were made, changed or removed */
+	OP_WRITE_FAULT, /* address: a write to a watched page? -> STATUS_OK: make [reply1, reply2) writable
+	                   again */
+	OP_UNWATCH, /* start, end: give up watching there -> ranges one at a time as above, STATUS_NONE at the
+	               end */
+	OP_EXEC,    /* about to execve, follow it? */
+	OP_EXEC_FAILED,
+	OP_FORKED,    /* pid: a child process was made */
+	OP_EXIT,      /* status: the process is about to exit_group */
+	OP_NEW_SPACE, /* memfd: the process moves to a copy of its code cache */
+};
+
+enum status {
+	STATUS_OK,
+	STATUS_NONE,    /* nothing to do */
+	STATUS_FAULT,   /* pc cannot be fetched */
+	STATUS_PROTECT, /* take write permission from [reply1, reply2), then ask again */
+	STATUS_SPLIT,   /* this process needs a cache of its own first: OP_NEW_SPACE, then ask again */
+	STATUS_RELEASE, /* the supervisor gives this thread up: run natively */
+};
+
+#define MAILBOX_FREE    0
+#define MAILBOX_IDLE    1
+#define MAILBOX_REQUEST 2
+#define MAILBOX_REPLY   3
+
+struct mailbox {
+	uint32_t state; /* futex */
+	uint32_t operation;
+	int32_t pid; /* whose memory it is: a vfork child's parent */
+	int32_t tid;
+	uint32_t space;
+	uint32_t quiet; /* the process may not make system calls: poll for its requests */
+	uint64_t arguments[3];
+	uint64_t status;
+	uint64_t reply[2];
+	uint64_t refused; /* instructions refused so far, for --stats */
+	uint64_t padding[5];
+};
+
+#define CHANNEL_HEAD_BYTES 0x1000
+#define MAILBOX_COUNT      ((LAYOUT_CHANNEL_BYTES - CHANNEL_HEAD_BYTES) / sizeof(struct mailbox))
+#define PENDING_WORDS      ((LAYOUT_CHANNEL_BYTES / sizeof(struct mailbox) + 63) / 64)
+
+struct channel {
+	uint32_t owner[10];              /* the supervisor's robust mutex: owner[0] tells its death */
+	uint32_t doorbell;               /* futex: counts requests */
+	uint32_t sleeping;               /* the supervisor waits on the doorbell */
+	uint32_t quiet_processes;        /* somebody cannot ring: poll */
+	uint32_t mailbox_high;           /* no mailbox from here on was ever claimed */
+	uint32_t refused;                /* instructions not offered that were executed all the same */
+	uint32_t released;               /* threads that went on natively */
+	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
+	uint8_t padding[CHANNEL_HEAD_BYTES - 16 * 4 - PENDING_WORDS * 8];
+	struct mailbox mailboxes[];
+};
+
+#define OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+
+#endif
+#endif

@@ -1,0 +1,201 @@
+/*
+ * Mappings. The program may not have the addresses we sit on, and the
+ * supervisor must hear of every change to memory that holds, or may come to
+ * hold, code. Code on pages that the program can write to is watched: we take
+ * the write permission away before translating, and the fault that the first
+ * write raises tells us (handle_fault in signals.c).
+ */
+#include "target/stub.h"
+
+bool overlaps_us(uint64_t start, uint64_t size)
+{
+	struct process *p = process();
+
+	for (uint32_t i = 0; i < p->segment_count; i++) {
+		const struct segment_layout *segment = &p->segments[i];
+		if (start < segment->base + segment->size && segment->base < start + size)
+			return true;
+	}
+	return false;
+}
+
+/* May there be translations of what lies in [start, end)? */
+static bool holds_code(uint64_t start, uint64_t end)
+{
+	const volatile struct info *i = info();
+	uint32_t count = i->range_count;
+
+	if (count > MAX_RANGES)
+		return true;
+	for (uint32_t n = 0; n < count; n++) {
+		if (i->ranges[n].start < end && start < i->ranges[n].end)
+			return true;
+	}
+	return false;
+}
+
+static void tell_remapped(struct thread *thread, uint64_t start, uint64_t end)
+{
+	while (ask(thread, OP_REMAPPED, start, end, 0) == STATUS_SPLIT)
+		leave_space(thread);
+}
+
+/* Makes watched pages in [start, end) writable again. */
+void unwatch_range(struct thread *thread, uint64_t start, uint64_t end)
+{
+	uint64_t status;
+
+	if (!holds_code(start, end))
+		return;
+	lock(&process()->protect_lock);
+	while ((status = ask(thread, OP_UNWATCH, start, end, 0)) == STATUS_OK || status == STATUS_SPLIT) {
+		uint64_t *reply = thread->mailbox->reply;
+		if (status == STATUS_SPLIT)
+			leave_space(thread);
+		else
+			syscall3(__NR_mprotect, reply[0], reply[1] - reply[0],
+			        K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
+	}
+	unlock(&process()->protect_lock);
+}
+
+/* A write by the instruction at pc faulted: because of us? Then let it happen. */
+bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc)
+{
+	uint64_t status;
+
+	lock(&process()->protect_lock);
+	while ((status = ask(thread, OP_WRITE_FAULT, address, pc, 0)) == STATUS_SPLIT)
+		leave_space(thread);
+	if (status == STATUS_OK) {
+		uint64_t *reply = thread->mailbox->reply;
+		syscall3(__NR_mprotect, reply[0], reply[1] - reply[0],
+		        K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
+	}
+	unlock(&process()->protect_lock);
+	return status == STATUS_OK;
+}
+
+static uint64_t pages(uint64_t size)
+{
+	return (size + 0xfff) & ~0xffful;
+}
+
+static void memory_mmap(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t address = regs->gpr[RDI], size = pages(regs->gpr[RSI]), flags = regs->gpr[R10];
+
+	if ((flags & K_MAP_FIXED) && !(flags & K_MAP_FIXED_NOREPLACE) && overlaps_us(address, size)) {
+		regs->gpr[RAX] = -K_ENOMEM;
+		return;
+	}
+	uint64_t result = syscall_window();
+	if (!is_error(result) && ((regs->gpr[RDX] & K_PROT_EXEC) || holds_code(result, result + size)))
+		tell_remapped(thread, result, result + size);
+	regs->gpr[RAX] = result;
+}
+
+/* Unmaps what is the program's of [start, end), around our segments, which the program cannot know of. */
+static void memory_munmap(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	struct process *p = process();
+	uint64_t start = regs->gpr[RDI], end = start + pages(regs->gpr[RSI]);
+	uint64_t result = 0;
+
+	if (!overlaps_us(start, end - start)) {
+		result = syscall_window();
+	} else {
+		uint64_t at = start;
+		while (at < end && result == 0) {
+			uint64_t stop = end, next = end;
+			for (uint32_t i = 0; i < p->segment_count; i++) {
+				const struct segment_layout *segment = &p->segments[i];
+				if (segment->base + segment->size > at && segment->base < stop) {
+					stop = segment->base > at ? segment->base : at;
+					next = segment->base + segment->size;
+				}
+			}
+			if (stop > at)
+				result = syscall2(__NR_munmap, at, stop - at);
+			at = next;
+		}
+	}
+	if (result == 0 && holds_code(start, end))
+		tell_remapped(thread, start, end);
+	regs->gpr[RAX] = result;
+}
+
+static void memory_mremap(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t from = regs->gpr[RDI], from_size = pages(regs->gpr[RSI]), size = pages(regs->gpr[RDX]);
+
+	if (overlaps_us(from, from_size ? from_size : size)) {
+		regs->gpr[RAX] = -K_EFAULT;
+		return;
+	}
+	if ((regs->gpr[R10] & K_MREMAP_FIXED) && overlaps_us(regs->gpr[R8], size)) {
+		regs->gpr[RAX] = -K_ENOMEM;
+		return;
+	}
+	uint64_t result = syscall_window();
+	if (!is_error(result)) {
+		bool code = holds_code(from, from + from_size);
+		if (code)
+			tell_remapped(thread, from, from + from_size);
+		if (code || holds_code(result, result + size))
+			tell_remapped(thread, result, result + size);
+	}
+	regs->gpr[RAX] = result;
+}
+
+static void memory_change(struct thread *thread, bool executable)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t start = regs->gpr[RDI], size = pages(regs->gpr[RSI]);
+
+	if (overlaps_us(start, size)) {
+		regs->gpr[RAX] = -K_ENOMEM;
+		return;
+	}
+	uint64_t result = syscall_window();
+	if (!is_error(result) && (executable || holds_code(start, start + size)))
+		tell_remapped(thread, start, start + size);
+	regs->gpr[RAX] = result;
+}
+
+static void memory_shared(struct thread *thread)
+{
+	uint64_t result = syscall_window();
+
+	if (!is_error(result))
+		tell_remapped(thread, 0, -1ul);
+	thread->regs.gpr[RAX] = result;
+}
+
+void syscall_memory(struct thread *thread, long number)
+{
+	switch (number) {
+	case __NR_mmap:
+		memory_mmap(thread);
+		break;
+	case __NR_munmap:
+		memory_munmap(thread);
+		break;
+	case __NR_mremap:
+		memory_mremap(thread);
+		break;
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+		memory_change(thread, thread->regs.gpr[RDX] & K_PROT_EXEC);
+		break;
+	case __NR_madvise:
+	case __NR_remap_file_pages:
+		memory_change(thread, false);
+		break;
+	default:
+		memory_shared(thread);
+	}
+}

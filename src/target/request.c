@@ -1,0 +1,90 @@
+/*
+ * The stub's side of the channel: one mailbox per thread, filled, rung and
+ * waited on. Requests come in bursts when new code runs, so the wait spins for
+ * about as long as a translation takes before it sleeps. The supervisor holds a
+ * robust mutex in the channel for life; the kernel marks it when the supervisor
+ * dies, however it dies, and then the thread goes on natively.
+ */
+#include "target/stub.h"
+
+#define SPINS             4000
+#define SLEEP_NANOSECONDS 20000000
+
+struct mailbox *mailbox_claim(void)
+{
+	struct channel *c = channel();
+
+	for (uint32_t i = 0; i < MAILBOX_COUNT; i++) {
+		struct mailbox *mailbox = &c->mailboxes[i];
+		uint32_t expected = MAILBOX_FREE;
+		if (__atomic_load_n(&mailbox->state, __ATOMIC_RELAXED) != MAILBOX_FREE ||
+		        !__atomic_compare_exchange_n(&mailbox->state, &expected, MAILBOX_IDLE, false,
+		                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		uint32_t high = __atomic_load_n(&c->mailbox_high, __ATOMIC_RELAXED);
+		while (high <= i && !__atomic_compare_exchange_n(&c->mailbox_high, &high, i + 1, false,
+		                            __ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+			;
+		return mailbox;
+	}
+	return NULL;
+}
+
+void mailbox_release(struct mailbox *mailbox)
+{
+	mailbox->pid = 0;
+	__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
+}
+
+static bool supervisor_died(void)
+{
+	return __atomic_load_n(&channel()->owner[0], __ATOMIC_RELAXED) & OWNER_DIED;
+}
+
+static void ring(struct mailbox *mailbox)
+{
+	struct channel *c = channel();
+	uint64_t index = mailbox - c->mailboxes;
+
+	__atomic_fetch_or(&c->pending[index / 64], 1ul << (index & 63), __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&c->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST) && !process()->seccomp)
+		syscall3(__NR_futex, &c->doorbell, K_FUTEX_WAKE, 1);
+}
+
+static bool wait_for_reply(struct mailbox *mailbox)
+{
+	static const struct kernel_timespec nap = {0, SLEEP_NANOSECONDS};
+
+	for (;;) {
+		for (int i = 0; i < SPINS; i++) {
+			if (__atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) == MAILBOX_REPLY)
+				return true;
+			__builtin_ia32_pause();
+		}
+		if (supervisor_died())
+			return __atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) == MAILBOX_REPLY;
+		if (!process()->seccomp)
+			syscall4(__NR_futex, &mailbox->state, K_FUTEX_WAIT, MAILBOX_REQUEST, &nap);
+	}
+}
+
+uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64_t b, uint64_t c)
+{
+	struct mailbox *mailbox = thread->mailbox;
+
+	if (!mailbox || supervisor_died())
+		return STATUS_RELEASE;
+	mailbox->operation = operation;
+	mailbox->space = process()->space;
+	mailbox->quiet = process()->seccomp;
+	mailbox->arguments[0] = a;
+	mailbox->arguments[1] = b;
+	mailbox->arguments[2] = c;
+	__atomic_store_n(&mailbox->state, MAILBOX_REQUEST, __ATOMIC_RELEASE);
+	ring(mailbox);
+	if (!wait_for_reply(mailbox))
+		return STATUS_RELEASE;
+	__atomic_store_n(&mailbox->state, MAILBOX_IDLE, __ATOMIC_RELAXED);
+	return mailbox->status;
+}

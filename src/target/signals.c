@@ -1,0 +1,749 @@
+/*
+ * Signals. The kernel knows one handler, signal_entry; the program's handlers,
+ * masks and alternate stacks are kept here and brought about by hand, with
+ * frames laid out exactly as the kernel lays them out.
+ *
+ * A signal is delivered at a boundary between two program instructions:
+ *
+ *   in translated code, at a boundary        at once
+ *   in translated code, inside a sequence    after single-stepping to the next boundary
+ *   in a window of entry.S                   at once, from thread.regs
+ *   elsewhere in the stub                    kept in thread.pending, all others blocked, until it resumes
+ *
+ * Faults of the program's own instructions are mapped back through the records
+ * of the translation. The signals that faults raise are never blocked in the
+ * kernel, because we need them ourselves (see watched pages in memory.c); one of
+ * them that is sent while the program blocks it is held back here.
+ *
+ * A signal that kills lets the program die of it natively, at its own pc with
+ * its own registers, so that status, core file and core flag are the kernel's.
+ */
+#include "target/stub.h"
+
+static struct kernel_stack kernel_altstack(struct thread *thread)
+{
+	return (struct kernel_stack){
+	        .base = (uint64_t)thread + THREAD_ALTSTACK,
+	        .size = THREAD_ALTSTACK_BYTES,
+	};
+}
+
+void install_altstack(struct thread *thread)
+{
+	struct kernel_stack stack = kernel_altstack(thread);
+	long result = syscall2(__NR_sigaltstack, &stack, 0);
+	if (result < 0)
+		stub_panic("sigaltstack refused, error", -result);
+}
+
+uint64_t kernel_mask_for(uint64_t mask)
+{
+	return mask & ~FAULT_SIGNALS;
+}
+
+void set_kernel_mask(uint64_t mask)
+{
+	uint64_t value = kernel_mask_for(mask);
+	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &value, 0, 8);
+}
+
+/* ---- dispositions ---- */
+
+/* Makes the kernel's disposition follow the program's. */
+static long install(int number, const struct signal_action *wanted)
+{
+	struct signal_action action = {.mask = ~FAULT_SIGNALS};
+	uint64_t bit = SIGBIT(number);
+
+	action.flags = (wanted->flags & (K_SA_RESTART | K_SA_NOCLDSTOP | K_SA_NOCLDWAIT)) | K_SA_RESTORER;
+	action.restorer = wanted->restorer;
+	if (wanted->handler == K_SIG_IGN && !(bit & FAULT_SIGNALS)) {
+		action.handler = K_SIG_IGN;
+	} else if (wanted->handler == K_SIG_DFL && !(bit & CORE_SIGNALS)) {
+		action.handler = K_SIG_DFL;
+	} else {
+		action.handler = (uint64_t)signal_entry;
+		action.flags |= K_SA_SIGINFO | K_SA_ONSTACK;
+	}
+	return syscall4(__NR_rt_sigaction, number, &action, 0, 8);
+}
+
+/* A new image: learns what the program inherited, and takes over what we must have. */
+void install_handlers(struct signal_action *actions)
+{
+	for (int number = 1; number <= 64; number++) {
+		struct signal_action *action = &actions[number];
+		if (SIGBIT(number) & UNBLOCKABLE)
+			continue;
+		syscall4(__NR_rt_sigaction, number, 0, action, 8);
+		if (SIGBIT(number) & CORE_SIGNALS)
+			install(number, action);
+	}
+}
+
+void syscall_sigaction(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	int number = regs->gpr[RDI];
+	struct signal_action action, old;
+	void *new_action = (void *)regs->gpr[RSI], *old_action = (void *)regs->gpr[RDX];
+	long result = 0;
+
+	if (regs->gpr[R10] != 8 || number < 1 || number > 64 ||
+	        (new_action && (SIGBIT(number) & UNBLOCKABLE))) {
+		result = -K_EINVAL;
+	} else if (new_action && usercopy(&action, new_action, sizeof action) < 0) {
+		result = -K_EFAULT;
+	} else {
+		lock(&process()->action_lock);
+		old = thread->actions[number];
+		if (new_action) {
+			action.flags &= K_SA_KNOWN;
+			action.mask &= ~UNBLOCKABLE;
+			thread->actions[number] = action;
+			result = install(number, &action);
+		}
+		unlock(&process()->action_lock);
+		if (SIGBIT(number) & UNBLOCKABLE)
+			old = (struct signal_action){0};
+		if (result == 0 && old_action && usercopy(old_action, &old, sizeof old) < 0)
+			result = -K_EFAULT;
+	}
+	regs->gpr[RAX] = result;
+}
+
+/* ---- masks and alternate stacks ---- */
+
+static int fault_index(int number)
+{
+	switch (number) {
+	case K_SIGSEGV:
+		return 0;
+	case K_SIGBUS:
+		return 1;
+	case K_SIGFPE:
+		return 2;
+	case K_SIGILL:
+		return 3;
+	default:
+		return 4;
+	}
+}
+
+static const uint8_t fault_numbers[5] = {K_SIGSEGV, K_SIGBUS, K_SIGFPE, K_SIGILL, K_SIGTRAP};
+
+static void queue_to_self(int number, const struct kernel_siginfo *siginfo)
+{
+	syscall4(__NR_rt_tgsigqueueinfo, syscall0(__NR_getpid), syscall0(__NR_gettid), number, siginfo);
+}
+
+static void hold(struct thread *thread, int number, const struct kernel_siginfo *siginfo)
+{
+	thread->held |= SIGBIT(number);
+	thread->held_info[fault_index(number)] = *siginfo;
+}
+
+/* A fault signal that was held back and is not blocked any more becomes pending again, with its siginfo. */
+static void requeue_held(struct thread *thread)
+{
+	uint64_t ready = thread->held & ~thread->mask;
+
+	for (int i = 0; ready && i < 5; i++) {
+		int number = fault_numbers[i];
+		if (!(ready & SIGBIT(number)))
+			continue;
+		thread->held &= ~SIGBIT(number);
+		queue_to_self(number, &thread->held_info[i]);
+	}
+}
+
+void syscall_sigprocmask(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	void *set = (void *)regs->gpr[RSI], *old_set = (void *)regs->gpr[RDX];
+	uint64_t old = thread->mask, value = 0;
+	long result = 0;
+
+	if (regs->gpr[R10] != 8)
+		result = -K_EINVAL;
+	else if (set && usercopy(&value, set, 8) < 0)
+		result = -K_EFAULT;
+	if (result == 0 && set) {
+		value &= ~UNBLOCKABLE;
+		switch ((int)regs->gpr[RDI]) {
+		case K_SIG_BLOCK:
+			thread->mask |= value;
+			break;
+		case K_SIG_UNBLOCK:
+			thread->mask &= ~value;
+			break;
+		case K_SIG_SETMASK:
+			thread->mask = value;
+			break;
+		default:
+			result = -K_EINVAL;
+		}
+		if (result == 0 && thread->mask != old) {
+			set_kernel_mask(thread->mask);
+			requeue_held(thread);
+		}
+	}
+	if (result == 0 && old_set && usercopy(old_set, &old, 8) < 0)
+		result = -K_EFAULT;
+	regs->gpr[RAX] = result;
+}
+
+static bool on_altstack(const struct kernel_stack *stack, uint64_t sp)
+{
+	if (stack->flags & K_SS_AUTODISARM)
+		return false;
+	return sp > stack->base && sp - stack->base <= stack->size;
+}
+
+static uint32_t altstack_flags(const struct kernel_stack *stack, uint64_t sp)
+{
+	if (stack->size == 0)
+		return K_SS_DISABLE;
+	return (on_altstack(stack, sp) ? K_SS_ONSTACK : 0) | (stack->flags & K_SS_AUTODISARM);
+}
+
+static long set_altstack(struct thread *thread, const struct kernel_stack *wanted, uint64_t sp)
+{
+	uint32_t mode = wanted->flags & ~K_SS_AUTODISARM;
+
+	if (thread->altstack.size && on_altstack(&thread->altstack, sp))
+		return -K_EPERM;
+	if (mode != K_SS_DISABLE && mode != K_SS_ONSTACK && mode != 0)
+		return -K_EINVAL;
+	if (mode == K_SS_DISABLE) {
+		thread->altstack = (struct kernel_stack){.flags = wanted->flags};
+		return 0;
+	}
+	if (wanted->size < K_MINSIGSTKSZ)
+		return -K_ENOMEM;
+	thread->altstack = *wanted;
+	thread->altstack.flags = wanted->flags;
+	return 0;
+}
+
+void syscall_sigaltstack(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	void *new_stack = (void *)regs->gpr[RDI], *old_stack = (void *)regs->gpr[RSI];
+	struct kernel_stack wanted, old = thread->altstack;
+	long result = 0;
+
+	old.flags = altstack_flags(&thread->altstack, regs->gpr[RSP]);
+	old.padding = 0;
+	if (new_stack) {
+		if (usercopy(&wanted, new_stack, sizeof wanted) < 0)
+			result = -K_EFAULT;
+		else
+			result = set_altstack(thread, &wanted, regs->gpr[RSP]);
+	}
+	if (result == 0 && old_stack && usercopy(old_stack, &old, sizeof old) < 0)
+		result = -K_EFAULT;
+	regs->gpr[RAX] = result;
+}
+
+/* ---- contexts ---- */
+
+static void registers_from_context(struct registers *regs, const struct kernel_sigcontext *c)
+{
+	*regs = (struct registers){
+	        .gpr = {c->rax, c->rcx, c->rdx, c->rbx, c->rsp, c->rbp, c->rsi, c->rdi, c->r8, c->r9, c->r10,
+	                c->r11, c->r12, c->r13, c->r14, c->r15},
+	        .pc = c->rip,
+	        .flags = c->eflags,
+	};
+}
+
+static void context_from_registers(struct kernel_sigcontext *c, const struct registers *regs)
+{
+	const uint64_t *g = regs->gpr;
+
+	c->rax = g[RAX];
+	c->rcx = g[RCX];
+	c->rdx = g[RDX];
+	c->rbx = g[RBX];
+	c->rsp = g[RSP];
+	c->rbp = g[RBP];
+	c->rsi = g[RSI];
+	c->rdi = g[RDI];
+	c->r8 = g[R8];
+	c->r9 = g[R9];
+	c->r10 = g[R10];
+	c->r11 = g[R11];
+	c->r12 = g[R12];
+	c->r13 = g[R13];
+	c->r14 = g[R14];
+	c->r15 = g[R15];
+	c->rip = regs->pc;
+	c->eflags = regs->flags;
+}
+
+/* The program's state at a place in translated code, before the instruction there. */
+static void registers_from_code(
+        struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
+{
+	struct registers *regs = &thread->regs;
+	const uint64_t *slots = (const uint64_t *)(place->slots + thread->number * THREAD_STRIDE);
+
+	registers_from_context(regs, c);
+	regs->pc = place->pc;
+	if (place->state & RECORD_RCX)
+		regs->gpr[RCX] = slots[SLOT_RCX];
+	if (place->state & RECORD_RAX)
+		regs->gpr[RAX] = slots[SLOT_RAX];
+	if (place->state & RECORD_SCRATCH_A)
+		regs->gpr[RECORD_A_REGISTER(place->state)] = slots[SLOT_SCRATCH_A];
+	if (place->state & RECORD_SCRATCH_B)
+		regs->gpr[RECORD_B_REGISTER(place->state)] = slots[SLOT_SCRATCH_B];
+}
+
+/* Makes the handler's return go to the stub's resume, which continues from thread.regs. */
+static void context_to_resume(struct thread *thread, struct kernel_ucontext *context)
+{
+	thread->slots[SLOT_TARGET] = 0;
+	context->mcontext.rip = (uint64_t)resume;
+	context->mcontext.rsp = thread->stack;
+	context->mcontext.eflags = 2;
+	context->mask = kernel_mask_for(thread->mask);
+	context->stack = kernel_altstack(thread);
+}
+
+static void details_from_context(struct fault_details *details, const struct kernel_ucontext *context)
+{
+	const struct kernel_sigcontext *c = &context->mcontext;
+
+	*details =
+	        (struct fault_details){c->err, c->trapno, c->cr2, context->flags, c->cs, c->gs, c->fs, c->ss};
+}
+
+static uint32_t fpstate_size(uint64_t fpstate)
+{
+	const struct fpstate_software *software =
+	        (const struct fpstate_software *)(fpstate + FPSTATE_SOFTWARE);
+
+	return software->magic1 == FPSTATE_MAGIC1 ? software->extended_size : 512;
+}
+
+/* The x87 last-instruction pointer in a context is a code-cache address: show the program's. */
+static void fix_fpstate_pc(uint64_t fpstate)
+{
+	uint64_t pc;
+
+	if (fpstate && program_pc_of(*(uint64_t *)(fpstate + 8), &pc))
+		*(uint64_t *)(fpstate + 8) = pc;
+}
+
+/* ---- delivery ---- */
+
+static uint64_t frame_stack(struct thread *thread, const struct signal_action *action, bool *alternate)
+{
+	uint64_t sp = thread->regs.gpr[RSP] - 128;
+
+	*alternate = thread->altstack.size && on_altstack(&thread->altstack, sp);
+	if ((action->flags & K_SA_ONSTACK) && thread->altstack.size && !*alternate) {
+		*alternate = true;
+		sp = thread->altstack.base + thread->altstack.size;
+	}
+	return sp;
+}
+
+/* Writes the frame the kernel would write, and points thread.regs at the handler. */
+static bool build_frame(struct thread *thread, int number, const struct signal_action *action,
+        const struct kernel_siginfo *siginfo, uint64_t fpstate, const struct fault_details *details)
+{
+	struct registers *regs = &thread->regs;
+	struct signal_frame frame = {.restorer = action->restorer, .siginfo = *siginfo};
+	struct kernel_sigcontext *c = &frame.context.mcontext;
+	bool alternate;
+	uint64_t sp = frame_stack(thread, action, &alternate);
+	uint32_t fpsize = fpstate_size(fpstate);
+
+	if (!(action->flags & K_SA_RESTORER))
+		return false;
+	uint64_t fp = (sp - fpsize) & -64ul;
+	uint64_t at = ((fp - sizeof frame) & -16ul) - 8;
+	if (alternate && !(at > thread->altstack.base && at - thread->altstack.base <= thread->altstack.size))
+		return false;
+
+	context_from_registers(c, regs);
+	c->cs = details->cs;
+	c->gs = details->gs;
+	c->fs = details->fs;
+	c->ss = details->ss;
+	c->err = details->err;
+	c->trapno = details->trapno;
+	c->cr2 = details->cr2;
+	c->oldmask = thread->mask;
+	c->fpstate = fp;
+	frame.context.flags = details->flags;
+	frame.context.stack = thread->altstack;
+	if (thread->altstack.size == 0)
+		frame.context.stack.flags = K_SS_DISABLE;
+	frame.context.mask = thread->mask;
+	fix_fpstate_pc(fpstate);
+	if (usercopy((void *)fp, (void *)fpstate, fpsize) < 0)
+		return false;
+	/* Without SA_SIGINFO the kernel leaves the siginfo part of the frame alone. */
+	if (usercopy((void *)at, &frame,
+	            action->flags & K_SA_SIGINFO ? sizeof frame : offsetof(struct signal_frame, siginfo)) < 0)
+		return false;
+
+	if (thread->altstack.flags & K_SS_AUTODISARM)
+		thread->altstack = (struct kernel_stack){.flags = K_SS_DISABLE};
+	regs->gpr[RDI] = number;
+	regs->gpr[RSI] = at + offsetof(struct signal_frame, siginfo);
+	regs->gpr[RDX] = at + offsetof(struct signal_frame, context);
+	regs->gpr[RAX] = 0;
+	regs->gpr[RSP] = at;
+	regs->pc = action->handler;
+	regs->flags &= ~(FLAG_DF | FLAG_RF | FLAG_TF);
+	thread->mask |= action->mask | (action->flags & K_SA_NODEFER ? 0 : SIGBIT(number));
+	return true;
+}
+
+enum outcome { DELIVERED, IGNORED, FATAL };
+
+static enum outcome deliver(struct thread *thread, int number, bool fault,
+        const struct kernel_siginfo *siginfo, uint64_t fpstate, const struct fault_details *details)
+{
+	uint64_t bit = SIGBIT(number);
+
+	lock(&process()->action_lock);
+	struct signal_action action = thread->actions[number];
+	bool fatal = fault && ((thread->mask & bit) || action.handler == K_SIG_IGN);
+	if (!fatal && action.handler > K_SIG_IGN && (action.flags & K_SA_RESETHAND)) {
+		thread->actions[number].handler = K_SIG_DFL;
+		install(number, &thread->actions[number]);
+	}
+	unlock(&process()->action_lock);
+
+	if (fatal || action.handler == K_SIG_DFL)
+		return FATAL;
+	if (action.handler == K_SIG_IGN)
+		return IGNORED;
+	if ((bit & FAULT_SIGNALS) && !fault && (thread->mask & bit)) {
+		hold(thread, number, siginfo);
+		return IGNORED;
+	}
+	if (build_frame(thread, number, &action, siginfo, fpstate, details))
+		return DELIVERED;
+	if (number == K_SIGSEGV)
+		return FATAL;
+	struct kernel_siginfo segv = {.number = K_SIGSEGV, .code = K_SI_KERNEL};
+	return deliver(thread, K_SIGSEGV, true, &segv, fpstate, details);
+}
+
+/*
+ * Dies of the signal with the program's own registers: the signal is made
+ * pending again, its disposition the default, and the context native.
+ */
+static void die(struct thread *thread, int number, const struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context)
+{
+	struct signal_action fallback = {.handler = K_SIG_DFL, .flags = K_SA_RESTORER};
+	uint64_t all = ~0ul;
+
+	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
+	syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
+	queue_to_self(number, siginfo);
+	context_from_registers(&context->mcontext, &thread->regs);
+	context->mask = thread->mask & ~SIGBIT(number);
+	fix_fpstate_pc(context->mcontext.fpstate);
+	struct signal_frame *frame =
+	        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context));
+	return_natively(frame, thread->slots[SLOT_PROGRAM_GS]);
+}
+
+/* From within the kernel's handler: thread.regs hold the program's state. */
+static void deliver_now(struct thread *thread, int number, bool fault, struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context)
+{
+	struct fault_details details;
+
+	details_from_context(&details, context);
+	switch (deliver(thread, number, fault, siginfo, context->mcontext.fpstate, &details)) {
+	case DELIVERED:
+		context->mcontext.fpstate = 0; /* a handler starts with fresh vector state */
+		                               /* fall through */
+	case IGNORED:
+		context_to_resume(thread, context);
+		return;
+	case FATAL:
+		die(thread, number, siginfo, context);
+	}
+}
+
+/* Back to the kernel's queue, where it waits until it is unblocked. A fault signal is never blocked there. */
+void requeue_pending(struct thread *thread)
+{
+	int number = thread->pending;
+
+	thread->pending = 0;
+	if (SIGBIT(number) & FAULT_SIGNALS)
+		hold(thread, number, &thread->info);
+	else
+		queue_to_self(number, &thread->info);
+}
+
+/*
+ * Keeps the signal until the stub is done. Only a fault signal sent by somebody
+ * can come while another one is being kept.
+ */
+static void capture(struct thread *thread, int number, const struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context)
+{
+	uint64_t fpstate = context->mcontext.fpstate;
+
+	if (thread->pending || thread->stepping) {
+		hold(thread, number, siginfo);
+		return;
+	}
+	thread->info = *siginfo;
+	details_from_context(&thread->details, context);
+	if (fpstate)
+		memcpy((char *)thread + THREAD_FPSTATE, (void *)fpstate, fpstate_size(fpstate));
+	context->mask = ~FAULT_SIGNALS;
+	thread->pending = number;
+}
+
+_Noreturn void deliver_pending(struct thread *thread)
+{
+	struct signal_frame frame = {0};
+	uint64_t fpstate = (uint64_t)thread + THREAD_FPSTATE;
+	int number = thread->pending;
+	struct kernel_siginfo siginfo = thread->info;
+
+	if (number == K_SIGSYS && siginfo.code == K_SYS_SECCOMP)
+		siginfo.address = thread->regs.pc;
+	frame.context.flags = thread->details.flags;
+	frame.context.mcontext.cs = thread->details.cs;
+	frame.context.mcontext.gs = thread->details.gs;
+	frame.context.mcontext.fs = thread->details.fs;
+	frame.context.mcontext.ss = thread->details.ss;
+	frame.context.mcontext.fpstate = fpstate;
+	thread->pending = 0;
+	deliver_now(thread, number, false, &siginfo, &frame.context);
+	return_from_frame(&frame);
+}
+
+/* ---- the handler ---- */
+
+static bool within(uint64_t address, const char *start, const char *end)
+{
+	return address - (uint64_t)start < (uint64_t)(end - start);
+}
+
+static void start_stepping(
+        struct thread *thread, const struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	thread->info = *siginfo;
+	thread->stepping = STEP_TO_BOUNDARY;
+	context->mcontext.eflags |= FLAG_TF;
+	context->mask = ~FAULT_SIGNALS;
+}
+
+/* The program set the trap flag: it wants SIGTRAP after every instruction of its own. */
+static void program_step(struct thread *thread, struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context, const struct code_place *place)
+{
+	if (!thread->step_armed) {
+		thread->step_armed = 1;
+		return;
+	}
+	thread->step_armed = 0;
+	registers_from_code(thread, &context->mcontext, place);
+	siginfo->address = place->pc;
+	deliver_now(thread, K_SIGTRAP, true, siginfo, context);
+}
+
+static void handle_step(
+        struct thread *thread, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	struct code_place place;
+	uint64_t rip = context->mcontext.rip;
+	bool program_traps = thread->regs.flags & FLAG_TF;
+
+	if (within(rip, resume_window_start, resume_window_end))
+		return;
+	if (!code_lookup(rip, &place)) {
+		/* In the stub, which switches TF off; the signal we stepped for waits there. */
+		if (thread->stepping) {
+			struct kernel_siginfo waiting = thread->info;
+			thread->stepping = STEP_NONE;
+			context->mcontext.eflags &= ~FLAG_TF;
+			capture(thread, waiting.number, &waiting, context);
+		}
+		return;
+	}
+	if (!place.boundary)
+		return;
+	if (thread->stepping) {
+		struct kernel_siginfo waiting = thread->info;
+		thread->stepping = STEP_NONE;
+		if (!program_traps)
+			context->mcontext.eflags &= ~FLAG_TF;
+		registers_from_code(thread, &context->mcontext, &place);
+		deliver_now(thread, waiting.number, false, &waiting, context);
+		return;
+	}
+	program_step(thread, siginfo, context, &place);
+}
+
+/* One instruction was tried natively, see fault_natively. */
+static void handle_probe(
+        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	bool trapping = thread->regs.flags & FLAG_TF;
+
+	thread->probing = 0;
+	registers_from_context(&thread->regs, &context->mcontext);
+	if (!trapping)
+		thread->regs.flags &= ~FLAG_TF;
+	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
+		context_to_resume(thread, context); /* it did not fault after all */
+	else
+		deliver_now(thread, number, true, siginfo, context);
+}
+
+/* TF was set a few instructions before the one that is tried: those are the stub's own. */
+static void probe_step(
+        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	uint64_t rip = context->mcontext.rip;
+
+	if (rip - (uint64_t)stub_base() >= LAYOUT_INFO && rip != thread->regs.pc)
+		handle_probe(thread, number, siginfo, context);
+}
+
+static void handle_fault(
+        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	struct kernel_sigcontext *c = &context->mcontext;
+	struct code_place place;
+
+	if (!code_lookup(c->rip, &place))
+		stub_panic("fault in the stub at offset", c->rip - (uint64_t)stub_base());
+	bool trapping = thread->regs.flags & FLAG_TF;
+	registers_from_code(thread, c, &place);
+	if (thread->stepping) {
+		thread->stepping = STEP_NONE;
+		queue_to_self(thread->info.number, &thread->info);
+	}
+	if (!trapping)
+		thread->regs.flags &= ~FLAG_TF;
+	if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && info()->watched_pages &&
+	        write_watched_page(thread, siginfo->address, place.pc)) {
+		context_to_resume(thread, context);
+		return;
+	}
+	if (place.state & RECORD_REFUSED)
+		__atomic_fetch_add(&channel()->refused, 1, __ATOMIC_RELAXED);
+	/* SIGILL, SIGFPE and SIGTRAP tell the pc as address. */
+	if (siginfo->address == c->rip)
+		siginfo->address = place.pc;
+	deliver_now(thread, number, true, siginfo, context);
+}
+
+static void handle_asynchronous(
+        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	uint64_t rip = context->mcontext.rip;
+	struct code_place place;
+
+	if (within(rip, resume_window_start, resume_window_end)) {
+		deliver_now(thread, number, false, siginfo, context);
+	} else if (within(rip, syscall_window_start, syscall_window_end) ||
+	           within(rip, int80_window_start, int80_window_end)) {
+		thread->regs.pc -= 2;
+		deliver_now(thread, number, false, siginfo, context);
+	} else if (within(rip, return_window_start, return_window_end)) {
+		capture(thread, number, siginfo, context);
+		context->mcontext.rip = (uint64_t)return_window_start;
+	} else if (thread->probing || thread->stepping || !in_code(rip)) {
+		capture(thread, number, siginfo, context);
+	} else if (!code_lookup(rip, &place)) {
+		stub_panic("no record of code at", rip);
+	} else if (place.boundary) {
+		registers_from_code(thread, &context->mcontext, &place);
+		deliver_now(thread, number, false, siginfo, context);
+	} else {
+		start_stepping(thread, siginfo, context);
+	}
+}
+
+void handle_signal(
+        int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context, struct thread *thread)
+{
+	bool fault = siginfo->code > 0 && (SIGBIT(number) & FAULT_SIGNALS);
+	uint64_t rip = context->mcontext.rip;
+
+	if (fault && within(rip, usercopy_start, usercopy_end))
+		context->mcontext.rip = (uint64_t)usercopy_fault;
+	else if (fault && rip == (uint64_t)load_gs_start)
+		context->mcontext.rip = (uint64_t)load_gs_fault;
+	else if (fault && thread->probing && rip == thread->regs.pc)
+		handle_probe(thread, number, siginfo, context);
+	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && thread->probing)
+		probe_step(thread, number, siginfo, context);
+	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE)
+		handle_step(thread, siginfo, context);
+	else if (fault)
+		handle_fault(thread, number, siginfo, context);
+	else
+		handle_asynchronous(thread, number, siginfo, context);
+}
+
+/* A thread that was released: the program's handler gets the kernel's own frame, with the program's mask. */
+void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	struct signal_action *action = &process()->actions[number];
+	struct signal_action fallback = {.handler = K_SIG_DFL, .flags = K_SA_RESTORER};
+
+	uint64_t handler = action->handler;
+	if (handler <= K_SIG_IGN) {
+		if (handler == K_SIG_IGN && !(siginfo->code > 0 && (SIGBIT(number) & FAULT_SIGNALS)))
+			return_from_frame((struct signal_frame *)((char *)context -
+			                                          offsetof(struct signal_frame, context)));
+		syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
+		queue_to_self(number, siginfo);
+		return_from_frame(
+		        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context)));
+	}
+	uint64_t mask = context->mask | action->mask | (action->flags & K_SA_NODEFER ? 0 : SIGBIT(number));
+	if (action->flags & K_SA_RESETHAND) {
+		action->handler = K_SIG_DFL;
+		syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
+	}
+	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &mask, 0, 8);
+	return (void *)handler;
+}
+
+_Noreturn void syscall_sigreturn(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	struct signal_frame frame = {0};
+	uint64_t at = regs->gpr[RSP] - 8 + offsetof(struct signal_frame, context);
+
+	if (usercopy(&frame.context, (void *)at, sizeof frame.context) < 0) {
+		/* The kernel answers a bad frame with SIGSEGV; let it read the same frame and say so. */
+		regs->pc -= 2;
+		thread->info = (struct kernel_siginfo){.number = K_SIGSEGV, .code = K_SI_KERNEL};
+		thread->details = (struct fault_details){.flags = 7, .cs = 0x33, .ss = 0x2b};
+		memset((char *)thread + THREAD_FPSTATE, 0, 512);
+		thread->pending = K_SIGSEGV;
+		deliver_pending(thread);
+	}
+	registers_from_context(regs, &frame.context.mcontext);
+	regs->flags = (regs->flags & 0x244dd5ul) | 0x202;
+	thread->mask = frame.context.mask & ~UNBLOCKABLE;
+	set_altstack(thread, &frame.context.stack, regs->gpr[RSP]);
+	requeue_held(thread);
+	thread->step_armed = 0;
+	context_to_resume(thread, &frame.context);
+	frame.context.mcontext.cs = 0x33;
+	return_from_frame(&frame);
+}

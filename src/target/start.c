@@ -1,0 +1,76 @@
+/*
+ * The stub's start in a new program image: at the first instruction, before
+ * anything of the program has run. Maps what the supervisor prepared, then
+ * forgets how it got here.
+ */
+#include "target/stub.h"
+
+_Static_assert(offsetof(struct thread, regs) == THREAD_REGS, "entry.S");
+_Static_assert(offsetof(struct thread, regs.pc) == THREAD_PC, "entry.S");
+_Static_assert(offsetof(struct thread, regs.flags) == THREAD_FLAGS, "entry.S");
+_Static_assert(offsetof(struct thread, pending) == THREAD_PENDING, "entry.S");
+_Static_assert(offsetof(struct thread, stack) == THREAD_STACK, "entry.S");
+_Static_assert(offsetof(struct info, thread_count) == 20, "entry.S");
+_Static_assert(sizeof(struct thread) <= THREAD_FPSTATE, "a thread's page");
+_Static_assert(sizeof(struct process) <= LAYOUT_PROCESS_BYTES, "the process's place");
+_Static_assert(sizeof(struct signal_action[65]) <= 0x1000, "private actions");
+
+void start(void);
+
+static void map(uint64_t address, uint64_t size, int protection, int flags, int fd, uint64_t offset)
+{
+	uint64_t result = syscall6(__NR_mmap, address, size, protection, flags | K_MAP_FIXED, fd, offset);
+	if (result != address)
+		stub_panic("cannot map at start, error", -result);
+}
+
+static void map_segment(const struct segment_layout *segment, int memfd, bool first, uint64_t threads)
+{
+	uint64_t base = segment->base, file = segment->file;
+
+	if (!first) {
+		map(base, LAYOUT_INFO, K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED, memfd, file);
+		map(base + LAYOUT_THREADS, threads * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE,
+		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE, -1, 0);
+	}
+	map(base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ, K_MAP_SHARED, memfd,
+	        file + LAYOUT_INFO);
+	map(base + segment->code, segment->code_size, K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED, memfd,
+	        file + segment->code);
+	map(base + segment->directory, segment->directory_size + segment->records_size, K_PROT_READ,
+	        K_MAP_SHARED, memfd, file + segment->directory);
+	if (first)
+		map(base + LAYOUT_CHANNEL, LAYOUT_CHANNEL_BYTES, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED,
+		        memfd, file + LAYOUT_CHANNEL);
+	syscall3(__NR_madvise, base, segment->size, K_MADV_DONTDUMP);
+}
+
+void start(void)
+{
+	const volatile struct info *i = info();
+	struct process *p = process();
+	struct thread *thread = thread_at(1);
+
+	p->segment_count = i->segment_count;
+	p->space = i->space;
+	p->thread_bits[0] = 3; /* number 0 is never used: a GS base of 0 is a native thread's */
+	for (uint32_t n = 0; n < p->segment_count; n++)
+		p->segments[n] = *(const struct segment_layout *)&i->segments[n];
+	for (uint32_t n = 0; n < p->segment_count; n++)
+		map_segment(&p->segments[n], i->memfd, n == 0, i->thread_count);
+	syscall1(__NR_close, i->memfd);
+
+	thread_prepare(thread, 1);
+	thread->actions = p->actions;
+	thread->regs = *(const struct registers *)&i->registers;
+	thread->altstack.flags = K_SS_DISABLE;
+	set_program_gs(thread, i->program_gs);
+	thread->mailbox = mailbox_claim();
+	thread->tid = syscall0(__NR_gettid);
+	thread->mailbox->pid = syscall0(__NR_getpid);
+	thread->mailbox->tid = thread->tid;
+	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, 0, &thread->mask, 8);
+	install_altstack(thread);
+	install_handlers(p->actions);
+	set_kernel_mask(thread->mask);
+}

@@ -1,0 +1,173 @@
+/*
+ * Inside the stub. It is freestanding: no libc, no writable globals, no vector
+ * registers (they hold the program's values all the time). Per-process state is
+ * in struct process, per-thread state in struct thread; both lie at fixed
+ * offsets from the stub's own code.
+ */
+#ifndef BUGNET_TARGET_STUB_H
+#define BUGNET_TARGET_STUB_H
+
+#include <stddef.h>
+
+#include "target/layout.h"
+#include "target/kernel.h"
+
+/*
+ * Lives at offset 0 of the thread's stride; its shared first part is what
+ * translated code and entry.S see through GS.
+ */
+struct thread {
+	uint64_t slots[SLOT_COUNT];
+	struct registers regs; /* the program's, while the stub runs */
+	uint32_t pending;      /* a signal captured while the stub was busy; all others are blocked then */
+	uint32_t stepping;     /* enum step */
+	uint64_t stack;        /* top of the stub's stack */
+	struct mailbox *mailbox;
+	struct signal_action
+	        *actions; /* the process's table, or a private one after CLONE_VM without CLONE_SIGHAND */
+	uint64_t number;
+	int32_t tid;
+	uint32_t probing; /* run natively for one instruction, see probe_natively */
+	uint64_t mask;    /* signals the program has blocked */
+	uint64_t held;    /* fault signals that were sent while blocked: delivered when unblocked */
+	struct kernel_stack altstack; /* the program's */
+	struct thread *vfork_parent;
+	uint32_t clear_actions;
+	uint32_t step_armed; /* the next boundary is the end of an instruction the program steps over */
+	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
+	struct fault_details details;
+	struct kernel_siginfo held_info[5];
+};
+
+enum step { STEP_NONE, STEP_TO_BOUNDARY };
+
+struct process {
+	uint32_t action_lock;
+	uint32_t protect_lock; /* so that what the supervisor knows of watched pages is what the kernel knows
+	                        */
+	uint32_t space;
+	uint32_t seccomp; /* the program restricts its system calls: make none of ours */
+	uint32_t segment_count;
+	struct segment_layout segments[MAX_SEGMENTS];
+	uint64_t thread_bits[8192 / 64];
+	struct signal_action actions[65];
+};
+
+/* ---- entry.S ---- */
+extern char stub_image[]; /* starts with struct stub_header */
+extern const char resume[], resume_window_start[], resume_window_end[];
+extern const char syscall_window_start[], syscall_window_end[], int80_window_start[], int80_window_end[];
+extern const char usercopy_start[], usercopy_end[], usercopy_fault[], load_gs_start[], load_gs_fault[];
+extern const char signal_entry[], return_window_start[], return_window_end[];
+uint64_t syscall_window(void);
+uint64_t int80_window(void);
+/* Gives a system call up before it was made: a signal is pending; it is made again after the handler. */
+_Noreturn void back_out(void);
+long clone_thread(long number, const uint64_t arguments[5], uint64_t child_gs_base);
+_Noreturn void leave_thread(uint64_t *word, uint64_t mask);
+_Noreturn void return_from_frame(struct signal_frame *frame);
+_Noreturn void return_natively(struct signal_frame *frame, uint64_t gs_base);
+_Noreturn void run_natively(void);
+_Noreturn void probe_natively(void);
+long usercopy(void *to, const void *from, size_t size);
+long load_gs_selector(uint16_t selector, uint64_t own_base, uint64_t *base);
+
+/* ---- where things are ---- */
+static inline char *stub_base(void)
+{
+	return stub_image;
+}
+static inline const volatile struct info *info(void)
+{
+	return (const volatile struct info *)(stub_base() + LAYOUT_INFO);
+}
+static inline struct process *process(void)
+{
+	return (struct process *)(stub_base() + LAYOUT_PROCESS);
+}
+static inline struct channel *channel(void)
+{
+	return (struct channel *)(stub_base() + LAYOUT_CHANNEL);
+}
+static inline struct thread *thread_at(uint64_t number)
+{
+	return (struct thread *)(stub_base() + LAYOUT_THREADS + number * THREAD_STRIDE);
+}
+
+/* ---- request.c ---- */
+struct mailbox *mailbox_claim(void);
+void mailbox_release(struct mailbox *mailbox);
+/* Asks the supervisor; STATUS_RELEASE also when it is dead. */
+uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64_t b, uint64_t c);
+
+/* ---- exits.c ---- */
+void handle_exit(struct thread *thread, int indirect);
+void set_program_gs(struct thread *thread, uint64_t base);
+_Noreturn void release(struct thread *thread);
+void leave_space(struct thread *thread);
+_Noreturn void fault_natively(struct thread *thread);
+
+/* ---- emulate.c ---- */
+void handle_emulate(struct thread *thread);
+/* Translates a code-cache address back to the program's; false when it is none. */
+bool program_pc_of(uint64_t address, uint64_t *pc);
+
+/* ---- codemap.c ---- */
+struct code_place {
+	uint64_t pc;
+	uint32_t state;
+	bool boundary;  /* exactly at a boundary */
+	uint64_t slots; /* address of the thread-less slots page of its segment */
+};
+bool code_lookup(uint64_t address, struct code_place *place);
+bool in_code(uint64_t address);
+
+/* ---- syscalls.c ---- */
+void handle_syscall(struct thread *thread);
+void syscall_int80(struct thread *thread);
+
+/* ---- memory.c ---- */
+void syscall_memory(struct thread *thread, long number);
+bool overlaps_us(uint64_t start, uint64_t size);
+bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc);
+void unwatch_range(struct thread *thread, uint64_t start, uint64_t end);
+
+/* ---- threads.c ---- */
+void syscall_clone(struct thread *thread, long number);
+void syscall_exit(struct thread *thread);
+void syscall_execve(struct thread *thread, long number);
+void thread_begin(struct thread *thread);
+void thread_prepare(struct thread *thread, uint64_t number);
+
+/* ---- signals.c ---- */
+void handle_signal(
+        int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context, struct thread *thread);
+void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context);
+_Noreturn void deliver_pending(struct thread *thread);
+void requeue_pending(struct thread *thread);
+void syscall_sigaction(struct thread *thread);
+void syscall_sigprocmask(struct thread *thread);
+void syscall_sigaltstack(struct thread *thread);
+_Noreturn void syscall_sigreturn(struct thread *thread);
+void install_handlers(struct signal_action *actions);
+void install_altstack(struct thread *thread);
+void set_kernel_mask(uint64_t mask);
+uint64_t kernel_mask_for(uint64_t mask);
+
+/* ---- report.c ---- */
+_Noreturn void stub_panic(const char *what, uint64_t value);
+
+static inline void lock(uint32_t *word)
+{
+	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
+}
+static inline void unlock(uint32_t *word)
+{
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+void *memcpy(void *restrict to, const void *restrict from, size_t size);
+void *memset(void *to, int value, size_t size);
+
+#endif

@@ -1,0 +1,199 @@
+/*
+ * System calls. Nearly all of them go to the kernel as they are, from
+ * syscall_window; here are those that would show us to the program, take the
+ * processor from us, or tell us that code changes.
+ */
+#include "target/stub.h"
+
+#define PR_SET_SECCOMP               22
+#define PR_SET_SYSCALL_USER_DISPATCH 59
+
+#define ARCH_SET_GS               0x1001
+#define ARCH_GET_GS               0x1004
+#define ARCH_REQ_XCOMP_PERM       0x1023
+#define ARCH_REQ_XCOMP_GUEST_PERM 0x1025
+#define ARCH_CET_STATUS           0x3001
+#define ARCH_SHSTK_LAST           0x5fff
+
+#define USER_ADDRESS_END 0x7ffffffff000ul
+
+/*
+ * A buffer on a watched page: the kernel finds it read-only although the program
+ * may write there. Give up watching and try again.
+ */
+static void plain(struct thread *thread)
+{
+	uint64_t result = syscall_window();
+
+	if (result == (uint64_t)-K_EFAULT && info()->watched_pages) {
+		unwatch_range(thread, 0, -1ul);
+		result = syscall_window();
+	}
+	thread->regs.gpr[RAX] = result;
+}
+
+/* A short read is not an error, so a buffer on a watched page must be seen before. */
+static void read_into(struct thread *thread)
+{
+	uint64_t start = thread->regs.gpr[RSI];
+
+	if (info()->watched_pages)
+		unwatch_range(thread, start, start + thread->regs.gpr[RDX]);
+	plain(thread);
+}
+
+static void syscall_arch_prctl(struct thread *thread)
+{
+	uint64_t code = thread->regs.gpr[RDI], value = thread->regs.gpr[RSI];
+
+	if (code == ARCH_SET_GS) {
+		if (value >= USER_ADDRESS_END) {
+			thread->regs.gpr[RAX] = -K_EPERM;
+		} else {
+			set_program_gs(thread, value);
+			thread->regs.gpr[RAX] = 0;
+		}
+	} else if (code == ARCH_GET_GS) {
+		thread->regs.gpr[RAX] = usercopy((void *)value, &thread->slots[SLOT_PROGRAM_GS], 8);
+	} else if (code == ARCH_REQ_XCOMP_PERM || code == ARCH_REQ_XCOMP_GUEST_PERM ||
+	           (code >= ARCH_CET_STATUS && code <= ARCH_SHSTK_LAST)) {
+		thread->regs.gpr[RAX] = -K_EINVAL; /* as a kernel without AMX and shadow stacks says */
+	} else {
+		plain(thread);
+	}
+}
+
+/* From now on a system call of ours might kill the program: tell the supervisor to look by itself. */
+static void restrict_system_calls(struct thread *thread)
+{
+	uint32_t before = __atomic_exchange_n(&process()->seccomp, 1, __ATOMIC_SEQ_CST);
+
+	if (!before)
+		__atomic_fetch_add(&channel()->quiet_processes, 1, __ATOMIC_SEQ_CST);
+	plain(thread);
+	if (is_error(thread->regs.gpr[RAX]) && !before) {
+		process()->seccomp = 0;
+		__atomic_fetch_sub(&channel()->quiet_processes, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+static void syscall_prctl(struct thread *thread)
+{
+	int option = thread->regs.gpr[RDI];
+
+	if (option == PR_SET_SECCOMP)
+		restrict_system_calls(thread);
+	else if (option == PR_SET_SYSCALL_USER_DISPATCH && thread->regs.gpr[RSI])
+		thread->regs.gpr[RAX] = -K_EINVAL; /* it would catch the stub's calls: not offered */
+	else
+		plain(thread);
+}
+
+static void syscall_seccomp(struct thread *thread)
+{
+	if (thread->regs.gpr[RDI] <= 1) /* SECCOMP_SET_MODE_STRICT, SECCOMP_SET_MODE_FILTER */
+		restrict_system_calls(thread);
+	else
+		plain(thread);
+}
+
+static void syscall_exit_group(struct thread *thread)
+{
+	if (info()->announce_exit)
+		ask(thread, OP_EXIT, thread->regs.gpr[RDI], 0, 0);
+	plain(thread);
+}
+
+/* 32-bit system calls that create threads or change what we keep would need a second set of everything. */
+static bool int80_refused(uint32_t number)
+{
+	static const uint16_t refused[] = {2, 11, 45, 67, 90, 91, 119, 120, 125, 126, 163, 172, 173, 174, 175,
+	        186, 190, 192, 354, 358, 435};
+
+	for (unsigned i = 0; i < sizeof refused / sizeof *refused; i++) {
+		if (refused[i] == number)
+			return true;
+	}
+	return false;
+}
+
+void syscall_int80(struct thread *thread)
+{
+	thread->regs.pc += 2;
+	if (int80_refused(thread->regs.gpr[RAX]))
+		thread->regs.gpr[RAX] = -K_ENOSYS;
+	else
+		thread->regs.gpr[RAX] = int80_window();
+}
+
+void handle_syscall(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t number = regs->gpr[RAX];
+
+	thread->slots[SLOT_TARGET] = 0;
+	switch (number) {
+	case __NR_rt_sigreturn:
+		syscall_sigreturn(thread);
+	case __NR_rt_sigaction:
+		syscall_sigaction(thread);
+		break;
+	case __NR_rt_sigprocmask:
+		syscall_sigprocmask(thread);
+		break;
+	case __NR_sigaltstack:
+		syscall_sigaltstack(thread);
+		break;
+	case __NR_clone:
+	case __NR_fork:
+	case __NR_vfork:
+	case __NR_clone3:
+		syscall_clone(thread, number);
+		break;
+	case __NR_exit:
+		syscall_exit(thread);
+		break;
+	case __NR_exit_group:
+		syscall_exit_group(thread);
+		break;
+	case __NR_execve:
+	case __NR_execveat:
+		syscall_execve(thread, number);
+		break;
+	case __NR_mmap:
+	case __NR_munmap:
+	case __NR_mremap:
+	case __NR_mprotect:
+	case __NR_pkey_mprotect:
+	case __NR_madvise:
+	case __NR_remap_file_pages:
+	case __NR_shmat:
+	case __NR_shmdt:
+		syscall_memory(thread, number);
+		break;
+	case __NR_read:
+	case __NR_pread64:
+	case __NR_recvfrom:
+		read_into(thread);
+		break;
+	case __NR_arch_prctl:
+		syscall_arch_prctl(thread);
+		break;
+	case __NR_prctl:
+		syscall_prctl(thread);
+		break;
+	case __NR_seccomp:
+		syscall_seccomp(thread);
+		break;
+	case __NR_rseq:
+		/* A sequence could not be aborted at the right place: refused as by a kernel that has none.
+		 */
+		regs->gpr[RAX] = -K_ENOSYS;
+		break;
+	default:
+		plain(thread);
+	}
+	/* What the syscall instruction leaves behind; a fork's child passes here as well. */
+	regs->gpr[RCX] = regs->pc;
+	regs->gpr[R11] = regs->flags;
+}

@@ -1,0 +1,314 @@
+/*
+ * Threads and processes. A new thread gets a number, which is its GS base, its
+ * records and its stacks; all of it is free again the moment it ends. The kernel
+ * starts it on its stub stack, with all signals blocked until it is set up.
+ *
+ *   same memory, same process          a thread
+ *   same memory, another process       vfork, posix_spawn: a thread to us, with its own signal actions
+ *   a copy of the memory               fork: the one thread that the copy has goes on in it
+ */
+#include "target/stub.h"
+
+#define AT_FDCWD -100
+#define S_ISUID  04000
+#define S_ISGID  02000
+
+struct clone3_arguments {
+	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
+	uint64_t more[24];
+};
+
+struct clone_plan {
+	long number;
+	uint64_t flags;
+	uint64_t program_stack; /* where the program wants its child's rsp, or 0 */
+	uint64_t arguments[5];
+	struct clone3_arguments clone3;
+};
+
+/* ---- numbers ---- */
+
+static uint64_t claim_number(void)
+{
+	struct process *p = process();
+	uint32_t count = info()->thread_count;
+
+	for (uint64_t word = 0; word * 64 < count; word++) {
+		uint64_t bits = __atomic_load_n(&p->thread_bits[word], __ATOMIC_RELAXED);
+		while (~bits) {
+			uint64_t number = word * 64 + __builtin_ctzl(~bits);
+			if (number >= count)
+				return 0;
+			if (__atomic_compare_exchange_n(&p->thread_bits[word], &bits,
+			            bits | 1ul << (number & 63), false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+				return number;
+		}
+	}
+	return 0;
+}
+
+static void free_number(uint64_t number)
+{
+	__atomic_fetch_and(&process()->thread_bits[number / 64], ~(1ul << (number & 63)), __ATOMIC_RELEASE);
+}
+
+void thread_prepare(struct thread *thread, uint64_t number)
+{
+	struct process *p = process();
+
+	memset(thread, 0, sizeof *thread);
+	thread->number = number;
+	thread->stack = (uint64_t)thread + THREAD_STACK_TOP;
+	for (uint32_t i = 0; i < p->segment_count; i++) {
+		uint64_t *slots = (uint64_t *)(p->segments[i].base + LAYOUT_THREADS + number * THREAD_STRIDE);
+		slots[SLOT_THREAD] = (uint64_t)thread;
+	}
+}
+
+/* ---- clone ---- */
+
+static long plan_clone(struct thread *thread, long number, struct clone_plan *plan)
+{
+	uint64_t *gpr = thread->regs.gpr;
+
+	*plan = (struct clone_plan){.number = __NR_clone};
+	switch (number) {
+	case __NR_fork:
+		plan->flags = K_SIGCHLD;
+		break;
+	case __NR_vfork:
+		plan->flags = K_CLONE_VM | K_CLONE_VFORK | K_SIGCHLD;
+		break;
+	case __NR_clone:
+		plan->flags = gpr[RDI];
+		plan->program_stack = gpr[RSI];
+		plan->arguments[2] = gpr[RDX];
+		plan->arguments[3] = gpr[R10];
+		plan->arguments[4] = gpr[R8];
+		break;
+	default: {
+		uint64_t size = gpr[RSI];
+		if (size < 64)
+			return -K_EINVAL;
+		if (size > sizeof plan->clone3)
+			return -K_E2BIG;
+		if (usercopy(&plan->clone3, (void *)gpr[RDI], size) < 0)
+			return -K_EFAULT;
+		if (!plan->clone3.stack != !plan->clone3.stack_size)
+			return -K_EINVAL;
+		plan->number = __NR_clone3;
+		plan->flags = plan->clone3.flags;
+		if (plan->clone3.stack)
+			plan->program_stack = plan->clone3.stack + plan->clone3.stack_size;
+		plan->clone3.stack = plan->clone3.stack_size = 0;
+		plan->arguments[0] = (uint64_t)&plan->clone3;
+		plan->arguments[1] = size;
+		return 0;
+	}
+	}
+	plan->arguments[0] = plan->flags;
+	return 0;
+}
+
+static void block_signals(void)
+{
+	uint64_t all = ~FAULT_SIGNALS;
+	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
+}
+
+/* CLONE_CLEAR_SIGHAND: the kernel forgot the child's handlers, ours among them. */
+static void clear_actions(struct signal_action *actions)
+{
+	for (int number = 1; number <= 64; number++) {
+		if (actions[number].handler != K_SIG_IGN)
+			actions[number] = (struct signal_action){.handler = K_SIG_DFL};
+	}
+	install_handlers(actions);
+}
+
+static void child_registers(struct thread *child, const struct clone_plan *plan)
+{
+	child->regs.gpr[RAX] = 0;
+	child->regs.gpr[RCX] = child->regs.pc;
+	child->regs.gpr[R11] = child->regs.flags;
+	if (plan->program_stack)
+		child->regs.gpr[RSP] = plan->program_stack;
+}
+
+/* The copy has one thread, this one, and knows nobody at the supervisor's yet. */
+static void begin_process(struct thread *thread, struct mailbox *mailbox, const struct clone_plan *plan)
+{
+	struct process *p = process();
+
+	memset(p->thread_bits, 0, sizeof p->thread_bits);
+	p->thread_bits[0] = 1;
+	p->thread_bits[thread->number / 64] |= 1ul << (thread->number & 63);
+	p->action_lock = 0;
+	p->protect_lock = 0;
+	thread->mailbox = mailbox;
+	thread->tid = syscall0(__NR_gettid);
+	thread->held = 0;
+	if (mailbox) {
+		mailbox->pid = syscall0(__NR_getpid);
+		mailbox->tid = thread->tid;
+	}
+	if (plan->flags & K_CLONE_CLEAR_SIGHAND)
+		clear_actions(thread->actions);
+	child_registers(thread, plan);
+}
+
+static long clone_process(struct thread *thread, const struct clone_plan *plan)
+{
+	struct mailbox *mailbox = thread->mailbox ? mailbox_claim() : NULL;
+
+	lock(&process()->action_lock); /* so that the copy's table is whole */
+	long result = syscall5(plan->number, plan->arguments[0], plan->arguments[1], plan->arguments[2],
+	        plan->arguments[3], plan->arguments[4]);
+	if (result == 0) {
+		begin_process(thread, mailbox, plan);
+		return 0;
+	}
+	unlock(&process()->action_lock);
+	if (result > 0) /* before this process may change its code: the child shares the translations */
+		ask(thread, OP_FORKED, result, 0, 0);
+	else if (mailbox)
+		mailbox_release(mailbox);
+	return result;
+}
+
+static struct thread *prepare_child(struct thread *thread, const struct clone_plan *plan)
+{
+	uint64_t number = claim_number();
+	if (!number)
+		return NULL;
+
+	struct thread *child = thread_at(number);
+	thread_prepare(child, number);
+	child->regs = thread->regs;
+	child_registers(child, plan);
+	child->mask = thread->mask;
+	child->actions = thread->actions;
+	child->altstack.flags = K_SS_DISABLE;
+	if (plan->flags & K_CLONE_VFORK)
+		child->altstack = thread->altstack;
+	if (!(plan->flags & K_CLONE_SIGHAND)) {
+		child->actions = (struct signal_action *)((char *)child + THREAD_ACTIONS);
+		memcpy(child->actions, thread->actions, sizeof process()->actions);
+	}
+	if (plan->flags & K_CLONE_VFORK)
+		child->vfork_parent = thread;
+	child->clear_actions = (plan->flags & K_CLONE_CLEAR_SIGHAND) != 0;
+	set_program_gs(child, thread->slots[SLOT_PROGRAM_GS]);
+	child->mailbox = thread->mailbox ? mailbox_claim() : NULL;
+	if (child->mailbox)
+		child->mailbox->pid = thread->mailbox->pid;
+	return child;
+}
+
+static void discard_child(struct thread *child)
+{
+	if (child->mailbox)
+		mailbox_release(child->mailbox);
+	free_number(child->number);
+}
+
+static long clone_shared(struct thread *thread, struct clone_plan *plan)
+{
+	struct thread *child = prepare_child(thread, plan);
+	if (!child)
+		return -K_EAGAIN;
+
+	if (plan->number == __NR_clone3) {
+		plan->clone3.stack = (uint64_t)child + THREAD_ACTIONS + 0x1000;
+		plan->clone3.stack_size = child->stack - plan->clone3.stack;
+	} else {
+		plan->arguments[1] = child->stack;
+	}
+	long result = clone_thread(plan->number, plan->arguments, child->number * THREAD_STRIDE);
+	/* With CLONE_VFORK the child has left this memory by now; a thread of its own it cannot have. */
+	if (result < 0 || (plan->flags & K_CLONE_VFORK))
+		discard_child(child);
+	return result;
+}
+
+void thread_begin(struct thread *thread)
+{
+	thread->tid = syscall0(__NR_gettid);
+	if (thread->mailbox)
+		thread->mailbox->tid = thread->tid;
+	install_altstack(thread);
+	if (thread->clear_actions)
+		clear_actions(thread->actions);
+	set_kernel_mask(thread->mask);
+}
+
+void syscall_clone(struct thread *thread, long number)
+{
+	struct clone_plan plan;
+	long result = plan_clone(thread, number, &plan);
+
+	if (result == 0) {
+		block_signals();
+		if (thread->pending)
+			back_out();
+		result = plan.flags & K_CLONE_VM ? clone_shared(thread, &plan) : clone_process(thread, &plan);
+		set_kernel_mask(thread->mask);
+	}
+	thread->regs.gpr[RAX] = result;
+}
+
+/* ---- the end ---- */
+
+void syscall_exit(struct thread *thread)
+{
+	uint64_t number = thread->number;
+
+	block_signals();
+	if (thread->pending)
+		back_out();
+	if (thread->vfork_parent) /* the parent frees it */
+		syscall1(__NR_exit, thread->regs.gpr[RDI]);
+	if (thread->mailbox)
+		mailbox_release(thread->mailbox);
+	leave_thread(&process()->thread_bits[number / 64], ~(1ul << (number & 63)));
+}
+
+/*
+ * A program that gets rights from its file cannot be traced on its way in, or
+ * the kernel would withhold them: it runs natively.
+ */
+static bool gains_rights(struct thread *thread, long number)
+{
+	uint64_t *gpr = thread->regs.gpr;
+	bool at = number == __NR_execveat;
+	struct {
+		uint64_t dev, ino, nlink;
+		uint32_t mode, uid, gid, padding;
+		uint64_t rest[16];
+	} status;
+	char capability[64];
+
+	long result = syscall4(__NR_newfstatat, at ? (int)gpr[RDI] : AT_FDCWD, at ? gpr[RSI] : gpr[RDI],
+	        &status, at ? gpr[R8] : 0);
+	if (result < 0)
+		return false;
+	if (status.mode & (S_ISUID | S_ISGID))
+		return true;
+	return !at &&
+	       syscall4(__NR_getxattr, gpr[RDI], "security.capability", capability, sizeof capability) > 0;
+}
+
+void syscall_execve(struct thread *thread, long number)
+{
+	bool follow = info()->children && !process()->seccomp && !gains_rights(thread, number);
+
+	ask(thread, OP_EXEC, follow, thread->vfork_parent != NULL, 0);
+	/* The new program inherits the mask: now it must be exactly the program's. */
+	if (!process()->seccomp)
+		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &thread->mask, 0, 8);
+	uint64_t result = syscall_window();
+	if (!process()->seccomp)
+		set_kernel_mask(thread->mask);
+	ask(thread, OP_EXEC_FAILED, follow, thread->vfork_parent != NULL, 0);
+	thread->regs.gpr[RAX] = result;
+}

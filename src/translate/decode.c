@@ -1,0 +1,805 @@
+/*
+ * Decoding and region discovery.
+ *
+ * From the requested pc, code is decoded in straight runs. A run ends at an
+ * instruction that ends a block; where control may go from there is put in a
+ * queue, so that near things come before far ones when the budget of
+ * instructions runs out. Call targets are not followed: they are named in
+ * callees, and the caller decides.
+ *
+ * A pc is an instruction of the region once it was decoded from exactly there.
+ * A jump into the middle of another instruction just makes a second instruction
+ * with overlapping bytes, in a block of its own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <Zydis/Zydis.h>
+
+#include "translate/decode.h"
+#include "translate/liveness.h"
+
+/* -- registers and flags ------------------------------------------------- */
+
+/* The number of the general register that `name` is a part of, or NO_REGISTER. */
+static uint8_t register_number(ZydisRegister name)
+{
+	if (name >= ZYDIS_REGISTER_RAX && name <= ZYDIS_REGISTER_R15)
+		return name - ZYDIS_REGISTER_RAX;
+	if (name >= ZYDIS_REGISTER_EAX && name <= ZYDIS_REGISTER_R15D)
+		return name - ZYDIS_REGISTER_EAX;
+	if (name >= ZYDIS_REGISTER_AX && name <= ZYDIS_REGISTER_R15W)
+		return name - ZYDIS_REGISTER_AX;
+	if (name >= ZYDIS_REGISTER_AL && name <= ZYDIS_REGISTER_BL)
+		return name - ZYDIS_REGISTER_AL;
+	if (name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH)
+		return name - ZYDIS_REGISTER_AH;
+	if (name >= ZYDIS_REGISTER_SPL && name <= ZYDIS_REGISTER_R15B)
+		return name - ZYDIS_REGISTER_SPL + RSP;
+	return NO_REGISTER;
+}
+
+static uint16_t register_bit(ZydisRegister name)
+{
+	uint8_t number = register_number(name);
+
+	return number == NO_REGISTER ? 0 : 1u << number;
+}
+
+static unsigned status_flags(ZydisAccessedFlagsMask mask)
+{
+	return (mask & ZYDIS_CPUFLAG_CF ? FLAG_CF : 0) | (mask & ZYDIS_CPUFLAG_PF ? FLAG_PF : 0) |
+	       (mask & ZYDIS_CPUFLAG_AF ? FLAG_AF : 0) | (mask & ZYDIS_CPUFLAG_ZF ? FLAG_ZF : 0) |
+	       (mask & ZYDIS_CPUFLAG_SF ? FLAG_SF : 0) | (mask & ZYDIS_CPUFLAG_OF ? FLAG_OF : 0);
+}
+
+/*
+ * Flags the instruction surely gives a new value. Undefined ones do not count,
+ * as some CPUs leave them alone (bsf, mul); logic operations are the exception,
+ * all CPUs clear AF there and compilers use them too often to give that up.
+ */
+static unsigned flags_overwritten(const ZydisDecodedInstruction *zydis)
+{
+	const ZydisAccessedFlags *flags = zydis->cpu_flags;
+
+	if (!flags)
+		return 0;
+	/* No iteration, no flags. */
+	if (zydis->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
+		return 0;
+
+	unsigned overwritten = status_flags(flags->modified | flags->set_0 | flags->set_1);
+
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_OR:
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_TEST:
+		return FLAGS_ALL;
+	case ZYDIS_MNEMONIC_SHL:
+	case ZYDIS_MNEMONIC_SHR:
+	case ZYDIS_MNEMONIC_SAR:
+		/* A count of zero changes no flags; OF is only defined for a count of one. */
+		if (zydis->opcode == 0xc0 || zydis->opcode == 0xc1)
+			return zydis->raw.imm[0].value.u & 0x1f ? overwritten & ~(FLAG_OF | FLAG_AF) : 0;
+		return zydis->opcode == 0xd0 || zydis->opcode == 0xd1 ? overwritten & ~FLAG_AF : 0;
+	case ZYDIS_MNEMONIC_ROL:
+	case ZYDIS_MNEMONIC_ROR:
+	case ZYDIS_MNEMONIC_RCL:
+	case ZYDIS_MNEMONIC_RCR:
+	case ZYDIS_MNEMONIC_SHLD:
+	case ZYDIS_MNEMONIC_SHRD:
+		return 0;
+	default:
+		return overwritten & ~status_flags(flags->undefined);
+	}
+}
+
+/* -- classification ------------------------------------------------------ */
+
+/* xor r,r and sub r,r give zero whatever r was. */
+static bool is_zero_idiom(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+{
+	return (zydis->mnemonic == ZYDIS_MNEMONIC_XOR || zydis->mnemonic == ZYDIS_MNEMONIC_SUB) &&
+	       operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+	       operands[0].reg.value == operands[1].reg.value && operands[0].size >= 32;
+}
+
+/* Operations on general registers that cannot fault when no memory is involved. */
+static bool is_harmless(const ZydisDecodedInstruction *zydis)
+{
+	if (zydis->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
+		return false;
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_DIV:
+	case ZYDIS_MNEMONIC_IDIV:
+	case ZYDIS_MNEMONIC_CLI:
+	case ZYDIS_MNEMONIC_STI:
+		return false;
+	default:
+		break;
+	}
+	switch (zydis->meta.category) {
+	case ZYDIS_CATEGORY_BINARY:
+	case ZYDIS_CATEGORY_LOGICAL:
+	case ZYDIS_CATEGORY_SHIFT:
+	case ZYDIS_CATEGORY_ROTATE:
+	case ZYDIS_CATEGORY_BITBYTE:
+	case ZYDIS_CATEGORY_DATAXFER:
+	case ZYDIS_CATEGORY_CMOV:
+	case ZYDIS_CATEGORY_SETCC:
+	case ZYDIS_CATEGORY_CONVERT:
+	case ZYDIS_CATEGORY_FLAGOP:
+	case ZYDIS_CATEGORY_NOP:
+	case ZYDIS_CATEGORY_WIDENOP:
+	case ZYDIS_CATEGORY_PREFETCH:
+	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_COND_BR:
+		return true;
+	default:
+		return zydis->mnemonic == ZYDIS_MNEMONIC_LEA || zydis->mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+	}
+}
+
+static bool is_access(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_MEMORY && operand->mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
+	       zydis->meta.category != ZYDIS_CATEGORY_NOP && zydis->meta.category != ZYDIS_CATEGORY_WIDENOP &&
+	       zydis->meta.category != ZYDIS_CATEGORY_PREFETCH;
+}
+
+/* mov between the accumulator and an absolute address, which stands in the instruction itself */
+static bool is_moffs(const ZydisDecodedInstruction *zydis)
+{
+	return !zydis->raw.modrm.offset && zydis->raw.disp.size;
+}
+
+static void examine_memory(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operand)
+{
+	bool access = is_access(zydis, operand);
+	bool explicit = operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM || is_moffs(zydis);
+
+	instruction->is_memory |= operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM;
+	if (operand->mem.segment == ZYDIS_REGISTER_FS)
+		instruction->fs = true;
+	if (operand->mem.base == ZYDIS_REGISTER_RIP || operand->mem.base == ZYDIS_REGISTER_EIP) {
+		/* A nop's operand is no address of anything: leave it. */
+		if (zydis->meta.category == ZYDIS_CATEGORY_NOP ||
+		        zydis->meta.category == ZYDIS_CATEGORY_WIDENOP)
+			return;
+		instruction->memory = MEMORY_RIP;
+		instruction->target = instruction->pc + zydis->length + zydis->raw.disp.value;
+		if (zydis->mnemonic == ZYDIS_MNEMONIC_LEA)
+			instruction->kind = KIND_LEA;
+	} else {
+		instruction->base = register_number(operand->mem.base);
+	}
+	if (!access || operand->mem.segment != ZYDIS_REGISTER_GS)
+		return;
+	if (operand->mem.type == ZYDIS_MEMOP_TYPE_VSIB)
+		instruction->memory = MEMORY_GS_VECTOR;
+	else
+		instruction->memory = explicit ? MEMORY_GS : MEMORY_GS_IMPLICIT;
+}
+
+static void examine_operands(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
+{
+	bool idiom = is_zero_idiom(zydis, operands);
+	bool stack_only = zydis->mnemonic == ZYDIS_MNEMONIC_PUSH || zydis->mnemonic == ZYDIS_MNEMONIC_CALL;
+	uint16_t reads = 0, writes = 0, kills = 0;
+
+	for (unsigned i = 0; i < zydis->operand_count; i++) {
+		const ZydisDecodedOperand *operand = &operands[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY) {
+			uint16_t address = register_bit(operand->mem.base) | register_bit(operand->mem.index);
+			bool rewritten = instruction->memory;
+
+			if (operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM || is_moffs(zydis) ||
+			        operand->mem.segment == ZYDIS_REGISTER_GS)
+				examine_memory(instruction, zydis, operand);
+			rewritten = instruction->memory != MEMORY_AS_IS && !rewritten;
+			instruction->use |= address;
+			if (!rewritten || instruction->memory == MEMORY_GS_IMPLICIT)
+				instruction->used |= address;
+			if (is_access(zydis, operand)) {
+				instruction->may_fault = true;
+				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && !stack_only)
+					instruction->writes_memory = true;
+			}
+		} else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			uint16_t bit = register_bit(operand->reg.value);
+
+			if (!bit) {
+				if (ZydisRegisterGetClass(operand->reg.value) != ZYDIS_REGCLASS_FLAGS &&
+				        ZydisRegisterGetClass(operand->reg.value) != ZYDIS_REGCLASS_IP)
+					instruction->may_fault = true;
+				continue;
+			}
+			if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ && !idiom)
+				reads |= bit;
+			if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+				writes |= bit;
+			/* A 32-bit write clears the upper half; shorter ones leave the rest alone. */
+			if (operand->actions & ZYDIS_OPERAND_ACTION_WRITE && operand->size >= 32) {
+				kills |= bit;
+				if (i == 0)
+					instruction->destination = register_number(operand->reg.value);
+			}
+		}
+	}
+	/* With a source of zero they may leave the destination as it is. */
+	if (zydis->mnemonic == ZYDIS_MNEMONIC_BSF || zydis->mnemonic == ZYDIS_MNEMONIC_BSR) {
+		reads |= kills;
+		kills = 0;
+	}
+	if (zydis->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
+		kills = 0;
+	instruction->used |= reads | writes;
+	instruction->use |= reads;
+	instruction->kill |= kills;
+	instruction->overwrites = instruction->destination != NO_REGISTER &&
+	                          kills & (1u << instruction->destination) &&
+	                          !(reads & (1u << instruction->destination));
+	if (!is_harmless(zydis))
+		instruction->may_fault = true;
+}
+
+static void examine_encoding(struct instruction *instruction, const ZydisDecodedInstruction *zydis)
+{
+	struct encoding *encoding = &instruction->encoding;
+
+	encoding->prefix_count = zydis->raw.prefix_count;
+	if (zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX) {
+		encoding->vex = zydis->raw.vex.offset;
+		encoding->vex_size = zydis->raw.vex.size;
+	} else if (zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_XOP) {
+		encoding->vex = zydis->raw.xop.offset;
+		encoding->vex_size = 3;
+	} else if (zydis->attributes & ZYDIS_ATTRIB_HAS_REX) {
+		encoding->has_rex = true;
+		encoding->rex = zydis->raw.rex.offset;
+	}
+	encoding->modrm = zydis->raw.modrm.offset;
+	encoding->sib = zydis->raw.sib.offset;
+	encoding->disp = zydis->raw.disp.offset;
+	encoding->disp_size = zydis->raw.disp.size / 8;
+	encoding->moffs = is_moffs(zydis);
+	if (encoding->disp_size)
+		encoding->tail = encoding->disp + encoding->disp_size;
+	else if (encoding->sib)
+		encoding->tail = encoding->sib + 1;
+	else
+		encoding->tail = encoding->modrm ? encoding->modrm + 1 : zydis->length;
+}
+
+static void set_emulated(struct instruction *instruction, unsigned kind, unsigned argument)
+{
+	instruction->kind = KIND_EMULATE;
+	instruction->detail = EMULATE_DETAIL(kind, instruction->length, argument);
+}
+
+static void set_image(struct instruction *instruction, unsigned argument)
+{
+	instruction->kind = KIND_IMAGE;
+	instruction->detail = EMULATE_DETAIL(EMULATE_FIX_X87_PC, instruction->length, argument);
+}
+
+/* Is operand 0 of a mov, pop the GS selector? */
+static bool is_gs(const ZydisDecodedOperand *operand)
+{
+	return operand->type == ZYDIS_OPERAND_TYPE_REGISTER && operand->reg.value == ZYDIS_REGISTER_GS;
+}
+
+static void classify_branch(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
+{
+	bool call = zydis->mnemonic == ZYDIS_MNEMONIC_CALL;
+
+	if (zydis->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR) {
+		set_emulated(instruction, EMULATE_FAR, (call ? FAR_CALL : FAR_JMP) | instruction->width << 4);
+	} else if (operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+		instruction->kind = call ? KIND_CALL : KIND_JUMP;
+	} else {
+		/* With a 66 prefix AMD takes 16 bits, Intel 64 as always; we do the latter. */
+		instruction->kind = call ? KIND_CALL_INDIRECT : KIND_JUMP_INDIRECT;
+	}
+}
+
+static void classify(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
+{
+	unsigned width = instruction->width;
+
+	if (zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX ||
+	        zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX ||
+	        zydis->meta.category == ZYDIS_CATEGORY_AMX_TILE ||
+	        zydis->meta.category == ZYDIS_CATEGORY_KMASK ||
+	        zydis->meta.category == ZYDIS_CATEGORY_UINTR) {
+		instruction->kind = KIND_REFUSED;
+		return;
+	}
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_JMP:
+	case ZYDIS_MNEMONIC_CALL:
+		classify_branch(instruction, zydis, operands);
+		return;
+	case ZYDIS_MNEMONIC_LOOP:
+	case ZYDIS_MNEMONIC_LOOPE:
+	case ZYDIS_MNEMONIC_LOOPNE:
+	case ZYDIS_MNEMONIC_JRCXZ:
+	case ZYDIS_MNEMONIC_JECXZ:
+		instruction->kind = KIND_LOOP;
+		return;
+	case ZYDIS_MNEMONIC_RET:
+		if (zydis->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR || (zydis->opcode & 0xfe) == 0xca) {
+			set_emulated(instruction, EMULATE_FAR, FAR_RET | width << 4);
+			instruction->pop = zydis->opcode == 0xca ? zydis->raw.imm[0].value.u : 0;
+			return;
+		}
+		instruction->kind = KIND_RETURN;
+		instruction->pop = zydis->opcode == 0xc2 ? zydis->raw.imm[0].value.u : 0;
+		return;
+	case ZYDIS_MNEMONIC_IRET:
+	case ZYDIS_MNEMONIC_IRETD:
+	case ZYDIS_MNEMONIC_IRETQ:
+		set_emulated(instruction, EMULATE_FAR, FAR_IRET | width << 4);
+		return;
+	case ZYDIS_MNEMONIC_SYSCALL:
+		instruction->kind = KIND_SYSCALL;
+		return;
+	case ZYDIS_MNEMONIC_INT:
+		if (zydis->raw.imm[0].value.u == 0x80)
+			set_emulated(instruction, EMULATE_INT80, 0);
+		else if (zydis->raw.imm[0].value.u != 3 && zydis->raw.imm[0].value.u != 4)
+			instruction->kind = KIND_STOP;
+		return;
+	case ZYDIS_MNEMONIC_UD0:
+	case ZYDIS_MNEMONIC_UD1:
+	case ZYDIS_MNEMONIC_UD2:
+	case ZYDIS_MNEMONIC_HLT:
+		instruction->kind = KIND_STOP;
+		return;
+	case ZYDIS_MNEMONIC_CPUID:
+		set_emulated(instruction, EMULATE_CPUID, 0);
+		return;
+	case ZYDIS_MNEMONIC_XGETBV:
+		set_emulated(instruction, EMULATE_XGETBV, 0);
+		return;
+	case ZYDIS_MNEMONIC_POPF:
+	case ZYDIS_MNEMONIC_POPFD:
+	case ZYDIS_MNEMONIC_POPFQ:
+		set_emulated(instruction, EMULATE_POPF, zydis->mnemonic == ZYDIS_MNEMONIC_POPF ? 2 : 8);
+		return;
+	case ZYDIS_MNEMONIC_RDGSBASE:
+	case ZYDIS_MNEMONIC_WRGSBASE:
+		set_emulated(instruction,
+		        zydis->mnemonic == ZYDIS_MNEMONIC_RDGSBASE ? EMULATE_RDGSBASE : EMULATE_WRGSBASE,
+		        register_number(operands[0].reg.value) | operands[0].size / 8 << 4);
+		return;
+	case ZYDIS_MNEMONIC_MOV:
+		if (is_gs(&operands[0]))
+			set_emulated(instruction, EMULATE_LOAD_GS, 0);
+		return;
+	case ZYDIS_MNEMONIC_POP:
+		if (is_gs(&operands[0]))
+			set_emulated(instruction, EMULATE_LOAD_GS, width);
+		instruction->is_pop = true;
+		return;
+	case ZYDIS_MNEMONIC_FNSTENV:
+	case ZYDIS_MNEMONIC_FNSAVE:
+		set_image(instruction,
+		        zydis->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE ? X87_IMAGE_ENV16 : X87_IMAGE_ENV32);
+		return;
+	case ZYDIS_MNEMONIC_FXSAVE:
+	case ZYDIS_MNEMONIC_XSAVE:
+	case ZYDIS_MNEMONIC_XSAVEC:
+	case ZYDIS_MNEMONIC_XSAVEOPT:
+		instruction->xstate = zydis->mnemonic != ZYDIS_MNEMONIC_FXSAVE;
+		set_image(instruction, X87_IMAGE_FX32);
+		return;
+	case ZYDIS_MNEMONIC_FXSAVE64:
+	case ZYDIS_MNEMONIC_XSAVE64:
+	case ZYDIS_MNEMONIC_XSAVEC64:
+	case ZYDIS_MNEMONIC_XSAVEOPT64:
+		instruction->xstate = zydis->mnemonic != ZYDIS_MNEMONIC_FXSAVE64;
+		set_image(instruction, X87_IMAGE_FX64);
+		return;
+	case ZYDIS_MNEMONIC_XRSTOR:
+	case ZYDIS_MNEMONIC_XRSTOR64:
+		instruction->xstate = true;
+		return;
+	case ZYDIS_MNEMONIC_SYSENTER:
+		instruction->kind = KIND_UNDEFINED;
+		return;
+	case ZYDIS_MNEMONIC_LGS: /* would take our GS base away */
+	case ZYDIS_MNEMONIC_XBEGIN:
+	case ZYDIS_MNEMONIC_WRSSD:
+	case ZYDIS_MNEMONIC_WRSSQ:
+	case ZYDIS_MNEMONIC_WRUSSD:
+	case ZYDIS_MNEMONIC_WRUSSQ:
+	case ZYDIS_MNEMONIC_INCSSPD:
+	case ZYDIS_MNEMONIC_INCSSPQ:
+	case ZYDIS_MNEMONIC_SAVEPREVSSP:
+	case ZYDIS_MNEMONIC_RSTORSSP:
+		instruction->kind = KIND_REFUSED;
+		return;
+	default:
+		if (zydis->meta.category == ZYDIS_CATEGORY_COND_BR)
+			instruction->kind = KIND_CONDITIONAL;
+	}
+}
+
+/* Implicit operands are biased as whole registers: that cannot express a truncated address. */
+static bool is_beyond_us(const struct instruction *instruction)
+{
+	return instruction->address32 &&
+	       (instruction->memory == MEMORY_GS_IMPLICIT || instruction->memory == MEMORY_GS_VECTOR);
+}
+
+static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
+{
+	instruction->length = zydis->length;
+	instruction->opcode = zydis->opcode;
+	instruction->width = zydis->operand_width / 8;
+	instruction->address32 = zydis->address_width == 32;
+	examine_encoding(instruction, zydis);
+	examine_operands(instruction, zydis, operands);
+	classify(instruction, zydis, operands);
+	if (is_beyond_us(instruction))
+		instruction->kind = KIND_REFUSED;
+	if (zydis->raw.imm[0].is_relative)
+		instruction->target = instruction->pc + instruction->length + zydis->raw.imm[0].value.s;
+
+	unsigned read = zydis->cpu_flags ? status_flags(zydis->cpu_flags->tested) : 0;
+	unsigned overwritten = flags_overwritten(zydis);
+
+	instruction->use |= LIVE_FLAGS(read) | LIVE_SHOWN(read);
+	instruction->kill |= LIVE_FLAGS(overwritten) | LIVE_SHOWN(overwritten);
+	if (instruction->may_fault)
+		instruction->use |= LIVE_SHOWN(FLAGS_ALL);
+	if (instruction->kind > KIND_LOOP) {
+		/* Leaves the region: whoever comes next may look at everything. */
+		instruction->use = LIVE_ALL;
+		instruction->kill = 0;
+	}
+}
+
+void decode_instruction(struct instruction *instruction, uint64_t pc, const uint8_t *bytes, unsigned size)
+{
+	/* The mode and the widths never vary, so this is only filled in, never changed. */
+	ZydisDecoder decoder;
+	ZydisDecoderContext context;
+	ZydisDecodedInstruction zydis;
+	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+
+	memset(instruction, 0, sizeof(*instruction));
+	instruction->pc = pc;
+	instruction->base = NO_REGISTER;
+	instruction->destination = NO_REGISTER;
+	memcpy(instruction->bytes, bytes, size);
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+
+	ZyanStatus status = ZydisDecoderDecodeInstruction(&decoder, &context, bytes, size, &zydis);
+
+	if (ZYAN_SUCCESS(status))
+		status =
+		        ZydisDecoderDecodeOperands(&decoder, &context, &zydis, operands, zydis.operand_count);
+	if (ZYAN_SUCCESS(status)) {
+		examine(instruction, &zydis, operands);
+		return;
+	}
+	instruction->length = size;
+	instruction->use = LIVE_ALL;
+	instruction->may_fault = true;
+	if (status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG)
+		instruction->kind = KIND_TOO_LONG;
+	else if (status != ZYDIS_STATUS_NO_MORE_DATA)
+		instruction->kind = KIND_UNDEFINED;
+	else
+		instruction->kind = size < INSTRUCTION_BYTES_MAX ? KIND_UNREADABLE : KIND_TOO_LONG;
+}
+
+/* -- discovery ----------------------------------------------------------- */
+
+struct discovery {
+	struct region *region;
+	const struct translate_request *request;
+	struct fetcher fetcher;
+	uint64_t *queue; /* leaders to look at; read from `head` */
+	uint32_t head, tail, queue_capacity;
+	uint32_t callee_capacity;
+	struct map callees;
+	bool failed; /* out of memory */
+};
+
+bool instruction_falls_through(const struct instruction *instruction)
+{
+	return instruction->kind < KIND_JUMP || instruction->kind == KIND_CONDITIONAL ||
+	       instruction->kind == KIND_LOOP;
+}
+
+/* Ends a block: by what it is or, when code may change under us, by writing memory. */
+static bool ends_block(const struct region *region, const struct instruction *instruction)
+{
+	return instruction->kind >= KIND_JUMP || (region->self_check && instruction->writes_memory);
+}
+
+static void enqueue(struct discovery *discovery, uint64_t pc)
+{
+	if (discovery->tail == discovery->queue_capacity) {
+		uint32_t capacity = discovery->queue_capacity ? discovery->queue_capacity * 2 : 256;
+		uint64_t *queue = realloc(discovery->queue, capacity * sizeof(*queue));
+
+		if (!queue) {
+			discovery->failed = true;
+			return;
+		}
+		discovery->queue = queue;
+		discovery->queue_capacity = capacity;
+	}
+	discovery->queue[discovery->tail++] = pc;
+}
+
+static void add_callee(struct discovery *discovery, uint64_t pc)
+{
+	struct region *region = discovery->region;
+
+	if (map_find(&discovery->callees, pc) != MAP_NONE)
+		return;
+	if (region->callee_count == discovery->callee_capacity) {
+		uint32_t capacity = discovery->callee_capacity ? discovery->callee_capacity * 2 : 16;
+		int64_t *callees = realloc(region->callees, capacity * sizeof(*callees));
+
+		if (!callees) {
+			discovery->failed = true;
+			return;
+		}
+		region->callees = callees;
+		discovery->callee_capacity = capacity;
+	}
+	if (!map_add(&discovery->callees, pc, region->callee_count))
+		discovery->failed = true;
+	region->callees[region->callee_count++] = pc - region->pc;
+}
+
+static struct instruction *append(struct discovery *discovery)
+{
+	struct region *region = discovery->region;
+
+	if (region->instruction_count == region->instruction_capacity) {
+		uint32_t capacity = region->instruction_capacity ? region->instruction_capacity * 2 : 256;
+		struct instruction *grown = realloc(region->instructions, capacity * sizeof(*grown));
+
+		if (!grown) {
+			discovery->failed = true;
+			return NULL;
+		}
+		region->instructions = grown;
+		region->instruction_capacity = capacity;
+	}
+	return &region->instructions[region->instruction_count];
+}
+
+/*
+ * Decodes the instruction at pc and adds it to the region; NULL when there is none: the budget is used up, it
+ * is known, or not all of it can be read. Branches to that pc then leave to the stub, which finds out more.
+ */
+static struct instruction *discover_instruction(struct discovery *discovery, uint64_t pc)
+{
+	struct region *region = discovery->region;
+	const struct translate_request *request = discovery->request;
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+
+	if (region->instruction_count >= request->max_instructions && region->instruction_count)
+		return NULL;
+	if (pc != request->pc && request->known && request->known(request->context, pc))
+		return NULL;
+
+	struct instruction *instruction = append(discovery);
+
+	if (!instruction)
+		return NULL;
+	decode_instruction(instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes));
+	if (instruction->kind == KIND_UNREADABLE)
+		return NULL;
+	if (!map_add(&region->by_pc, pc, region->instruction_count)) {
+		discovery->failed = true;
+		return NULL;
+	}
+	region->instruction_count++;
+	return instruction;
+}
+
+static void enqueue_successors(struct discovery *discovery, const struct instruction *last)
+{
+	uint64_t next = last->pc + last->length, target = last->target;
+
+	switch (last->kind) {
+	case KIND_JUMP:
+		enqueue(discovery, target);
+		break;
+	case KIND_CONDITIONAL:
+	case KIND_LOOP:
+		enqueue(discovery, next);
+		enqueue(discovery, target);
+		break;
+	case KIND_CALL:
+		add_callee(discovery, target);
+		enqueue(discovery, next);
+		break;
+	case KIND_CALL_INDIRECT:
+	case KIND_SYSCALL:
+	case KIND_IMAGE:
+		enqueue(discovery, next);
+		break;
+	case KIND_EMULATE:
+		if (EMULATE_KIND(last->detail) != EMULATE_FAR)
+			enqueue(discovery, next);
+		break;
+	default:
+		if (instruction_falls_through(last))
+			enqueue(discovery, next);
+	}
+}
+
+static void discover_block(struct discovery *discovery, uint64_t pc)
+{
+	struct region *region = discovery->region;
+	uint32_t known = map_find(&region->by_pc, pc);
+	struct instruction *instruction;
+	bool leader = true;
+
+	if (known != MAP_NONE) {
+		region->instructions[known].leader = true;
+		return;
+	}
+	for (;; leader = false) {
+		instruction = discover_instruction(discovery, pc);
+		if (!instruction)
+			return;
+		instruction->leader = leader;
+		if (ends_block(region, instruction))
+			break;
+		pc += instruction->length;
+		known = map_find(&region->by_pc, pc);
+		if (known != MAP_NONE) {
+			region->instructions[known].leader = true;
+			return;
+		}
+	}
+	enqueue_successors(discovery, instruction);
+}
+
+/* -- blocks -------------------------------------------------------------- */
+
+struct leader {
+	uint64_t pc;
+	uint32_t index;
+};
+
+static int compare_leaders(const void *a, const void *b)
+{
+	const struct leader *left = a, *right = b;
+
+	return (left->pc > right->pc) - (left->pc < right->pc);
+}
+
+static void fill_block(struct region *region, struct block *block, uint32_t index, uint32_t *order_count)
+{
+	struct instruction *instruction = &region->instructions[index];
+
+	*block = (struct block){.pc = instruction->pc, .first = *order_count};
+	for (;;) {
+		region->order[(*order_count)++] = index;
+		block->count++;
+		block->bytes += instruction->length;
+		block->next = instruction->pc + instruction->length;
+		if (ends_block(region, instruction))
+			break;
+		index = map_find(&region->by_pc, block->next);
+		if (index == MAP_NONE || region->instructions[index].leader)
+			break;
+		instruction = &region->instructions[index];
+	}
+}
+
+/* Who is reached through the branch table after this block? */
+static void mark_resumed(struct region *region, const struct block *block)
+{
+	const struct instruction *last = region_at(region, block, block->count - 1);
+	uint32_t next;
+
+	switch (last->kind) {
+	case KIND_CALL:
+	case KIND_CALL_INDIRECT:
+	case KIND_SYSCALL:
+	case KIND_EMULATE:
+	case KIND_IMAGE:
+		next = map_find(&region->by_pc, block->next);
+		if (next != MAP_NONE)
+			region->instructions[next].resumed = true;
+		break;
+	default:
+		break;
+	}
+}
+
+static int make_blocks(struct region *region)
+{
+	struct leader *leaders = malloc(region->instruction_count * sizeof(*leaders));
+	uint32_t count = 0, order_count = 0;
+
+	region->order = malloc(region->instruction_count * sizeof(*region->order));
+	region->blocks = malloc(region->instruction_count * sizeof(*region->blocks));
+	if (!leaders || !region->order || !region->blocks) {
+		free(leaders);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < region->instruction_count; i++)
+		if (region->instructions[i].leader)
+			leaders[count++] = (struct leader){region->instructions[i].pc, i};
+	qsort(leaders, count, sizeof(*leaders), compare_leaders);
+
+	int error = 0;
+
+	for (uint32_t i = 0; i < count && !error; i++) {
+		fill_block(region, &region->blocks[i], leaders[i].index, &order_count);
+		if (!map_add(&region->block_by_pc, leaders[i].pc, i))
+			error = -ENOMEM;
+	}
+	region->block_count = count;
+	free(leaders);
+	for (uint32_t i = 0; i < count && !error; i++)
+		mark_resumed(region, &region->blocks[i]);
+	return error;
+}
+
+struct block *region_block(const struct region *region, uint64_t pc)
+{
+	uint32_t index = map_find(&region->block_by_pc, pc);
+
+	return index == MAP_NONE ? NULL : &region->blocks[index];
+}
+
+int region_discover(struct region *region, const struct translate_request *request)
+{
+	struct discovery discovery = {.region = region, .request = request};
+	int error = 0;
+
+	*region = (struct region){.pc = request->pc, .self_check = request->self_check};
+	if (fetch_in_vsyscall_page(request->pc) && !fetch_vsyscall_entry(request->pc))
+		return -EFAULT;
+	fetch_init(&discovery.fetcher, request);
+	enqueue(&discovery, request->pc);
+	while (discovery.head < discovery.tail && !discovery.failed)
+		discover_block(&discovery, discovery.queue[discovery.head++]);
+	if (discovery.failed || discovery.fetcher.failed)
+		error = -ENOMEM;
+	else if (!region->instruction_count)
+		error = -EFAULT;
+	else
+		error = make_blocks(region);
+	free(discovery.queue);
+	map_deinit(&discovery.callees);
+	fetch_deinit(&discovery.fetcher);
+	if (error)
+		region_deinit(region);
+	return error;
+}
+
+void region_deinit(struct region *region)
+{
+	free(region->instructions);
+	free(region->order);
+	free(region->blocks);
+	free(region->callees);
+	map_deinit(&region->by_pc);
+	map_deinit(&region->block_by_pc);
+	*region = (struct region){0};
+}

@@ -1,0 +1,151 @@
+/*
+ * Decoded program code: a region is what one translation covers, a set of
+ * blocks in ascending order of pc, each a run of instructions that is entered
+ * at its start only and left at its end.
+ *
+ * An instruction is decoded once. What later steps need of it is kept here in a
+ * compact form; they never see Zydis.
+ */
+#ifndef BUGNET_TRANSLATE_DECODE_H
+#define BUGNET_TRANSLATE_DECODE_H
+
+#include "translate/fetch.h"
+#include "translate/map.h"
+#include "translate/translate.h"
+
+/* General registers by their number in the encoding. */
+enum {
+	RAX,
+	RCX,
+	RDX,
+	RBX,
+	RSP,
+	RBP,
+	RSI,
+	RDI,
+	REGISTER_COUNT = 16,
+	NO_REGISTER = 0xff,
+};
+
+/* What to do with an instruction; from KIND_JUMP on it ends its block. */
+enum instruction_kind {
+	KIND_PLAIN,         /* copy, with the memory operand rewritten where needed */
+	KIND_LEA,           /* lea r, [rip+x]: no access, only an address */
+	KIND_JUMP,          /* jmp rel */
+	KIND_CONDITIONAL,   /* jcc rel; opcode: the condition */
+	KIND_LOOP,          /* loop, loope, loopne, jrcxz, jecxz; opcode: e0-e3 */
+	KIND_CALL,          /* call rel */
+	KIND_CALL_INDIRECT, /* call r/m64 */
+	KIND_JUMP_INDIRECT, /* jmp r/m64 */
+	KIND_RETURN,        /* ret, ret n */
+	KIND_SYSCALL,       /* syscall */
+	KIND_EMULATE,       /* for ROUTINE_EMULATE */
+	KIND_IMAGE,         /* stores x87 state: execute, then ROUTINE_EMULATE mends the image */
+	KIND_STOP,          /* verbatim, never goes on to the next instruction: ud2, hlt, int n */
+	KIND_UNDEFINED,     /* ud2 in its place */
+	KIND_REFUSED,       /* the same, and RECORD_REFUSED */
+	KIND_TOO_LONG,      /* hlt in its place: #GP */
+	KIND_UNREADABLE,    /* not all of it can be read: never part of a region */
+};
+
+/* What has to be done about the memory operand. */
+enum memory_kind {
+	MEMORY_AS_IS,       /* none, or fine as it is */
+	MEMORY_RIP,         /* [rip+x] */
+	MEMORY_GS,          /* gs:[...] with modrm or moffs, gs:[rip+x] included */
+	MEMORY_GS_VECTOR,   /* gs:[base+vector*scale+x] */
+	MEMORY_GS_IMPLICIT, /* gs:[rsi], [rbx+al], [rdi] of string instructions, xlat, maskmov */
+};
+
+/* Where the parts of an instruction are, as offsets into its bytes; 0: absent. */
+struct encoding {
+	uint8_t rex;      /* a REX that counts */
+	bool has_rex;     /* (it may be at offset 0) */
+	uint8_t vex;      /* the first byte of VEX or XOP */
+	uint8_t vex_size; /* 2 or 3; 0: none */
+	uint8_t prefix_count;
+	uint8_t modrm;
+	uint8_t sib;
+	uint8_t disp;
+	uint8_t disp_size; /* in bytes */
+	uint8_t tail;      /* what follows modrm, sib and disp: immediates, or `length` */
+	bool moffs;
+};
+
+/*
+ * Sets of things a value can live in, as liveness sees them: one bit for each
+ * general register, one for each status flag, and one more for each flag as a
+ * signal handler would see it, see liveness.h.
+ */
+typedef uint32_t live_set;
+
+struct instruction {
+	uint64_t pc;
+	uint64_t target; /* direct branches: where to; MEMORY_RIP: the operand's address */
+	live_set use, kill, live_after;
+	uint16_t used;   /* registers it uses other than to form the rewritten operand's address */
+	uint16_t pop;    /* ret n: n */
+	uint32_t detail; /* KIND_EMULATE, KIND_IMAGE: EMULATE_DETAIL() */
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+	uint8_t length;  /* for UNDEFINED, TOO_LONG and UNREADABLE: as many bytes as were looked at */
+	uint8_t kind;    /* enum instruction_kind */
+	uint8_t memory;  /* enum memory_kind */
+	uint8_t opcode;  /* the primary opcode byte */
+	uint8_t width;   /* operand width in bytes */
+	uint8_t base;    /* register of the memory operand that is not MEMORY_AS_IS, or NO_REGISTER */
+	bool leader;     /* starts a block */
+	bool resumed;    /* reached by an indirect branch: after a call, a syscall, an emulated instruction */
+	bool address32;  /* 67 prefix: addresses are truncated to 32 bits */
+	bool fs;         /* the memory operand has an fs: override */
+	bool is_memory;  /* its r/m operand is memory */
+	bool overwrites; /* overwrites `destination` entirely, without reading it */
+	uint8_t destination;
+	bool is_pop; /* pop [mem] */
+	bool xstate; /* xsave, xrstor and their kind: edx:eax says which state */
+	bool may_fault;
+	bool writes_memory; /* by a memory operand that is not just the stack of push and call */
+	struct encoding encoding;
+};
+
+struct block {
+	uint64_t pc;
+	uint32_t first, count; /* into region.order */
+	uint32_t bytes;        /* of program code */
+	uint64_t next;         /* the pc that follows the last instruction */
+	live_set live_in, live_out, use, kill;
+	uint32_t offset; /* of its entry in the emitted code */
+};
+
+struct region {
+	uint64_t pc;
+	bool self_check;
+	struct instruction *instructions; /* in the order of discovery */
+	uint32_t instruction_count, instruction_capacity;
+	struct map by_pc;     /* pc -> index of instruction */
+	uint32_t *order;      /* instructions in the order of the layout */
+	struct block *blocks; /* in ascending order of pc */
+	uint32_t block_count;
+	struct map block_by_pc;
+	int64_t *callees;
+	uint32_t callee_count;
+};
+
+/* Does control go on to the instruction behind it without leaving translated code? */
+bool instruction_falls_through(const struct instruction *instruction);
+
+/* Returns 0, -EFAULT or -ENOMEM, like translate(). */
+int region_discover(struct region *region, const struct translate_request *request);
+void region_deinit(struct region *region);
+
+/* The block that starts at pc, or NULL. */
+struct block *region_block(const struct region *region, uint64_t pc);
+static inline struct instruction *region_at(
+        const struct region *region, const struct block *block, uint32_t i)
+{
+	return &region->instructions[region->order[block->first + i]];
+}
+
+/* Decodes one instruction; `size` bytes of it could be read. */
+void decode_instruction(struct instruction *instruction, uint64_t pc, const uint8_t *bytes, unsigned size);
+
+#endif

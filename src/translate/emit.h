@@ -1,0 +1,112 @@
+/*
+ * The emitter: one call for one instruction of output, or for a short sequence
+ * that always goes together. It fills the arrays of a struct translation.
+ *
+ * Running out of memory sets `failed` and makes every later call harmless, so
+ * that nobody has to check in between.
+ */
+#ifndef BUGNET_TRANSLATE_EMIT_H
+#define BUGNET_TRANSLATE_EMIT_H
+
+#include "translate/decode.h"
+#include "translate/map.h"
+#include "translate/translate.h"
+
+/* A rel32 to an 8-byte literal that comes at the end of the translation. */
+struct literal {
+	uint32_t field;  /* offset of the rel32 */
+	uint8_t end;     /* bytes from there to the end of its instruction */
+	bool is_address; /* `value` is a program pc, else a plain number */
+	uint64_t value;
+};
+
+/* A rel32 to code at the end of the translation that puts rax back and leaves for pc. */
+struct failure {
+	uint32_t field;
+	uint64_t pc;
+};
+
+/* A rel32 of an entry's thunk to where the flags are put back, see emit_thunk(). */
+struct mismatch {
+	uint32_t field;
+	uint32_t entry; /* number of the entry */
+	uint64_t pc;
+};
+
+struct emitter {
+	struct translation *out;
+	uint64_t pc; /* of the translation: addresses in the output are relative to it */
+	uint32_t code_capacity, fixup_capacity, site_capacity, entry_capacity, record_capacity;
+	struct literal *literals;
+	uint32_t literal_count, literal_capacity;
+	struct failure *failures;
+	uint32_t failure_count, failure_capacity;
+	struct mismatch *mismatches;
+	uint32_t mismatch_count, mismatch_capacity;
+	bool failed;
+};
+
+void emit_init(struct emitter *emitter, struct translation *out, uint64_t pc);
+/* Frees what is not part of the translation; on failure also that. Returns 0 or -ENOMEM. */
+int emit_finish(struct emitter *emitter);
+
+static inline uint32_t emit_offset(const struct emitter *emitter)
+{
+	return emitter->out->code_size;
+}
+
+/* -- raw ----------------------------------------------------------------- */
+
+void emit_bytes(struct emitter *emitter, const void *bytes, size_t size);
+#define EMIT(emitter, ...)                                                                                   \
+	emit_bytes(emitter, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+void emit_u32(struct emitter *emitter, uint32_t value);
+void emit_u64(struct emitter *emitter, uint64_t value);
+void emit_nops(struct emitter *emitter, unsigned size);   /* executed: as few as possible */
+void emit_breaks(struct emitter *emitter, unsigned size); /* never executed */
+void emit_fixup(struct emitter *emitter, enum fixup_kind kind, int64_t value, uint32_t offset, unsigned end);
+void emit_rel32_to(struct emitter *emitter, uint32_t field, uint32_t target); /* within the translation */
+void emit_rel8_here(struct emitter *emitter, uint32_t field); /* a short branch, to the current offset */
+
+/* Says where the program's registers are from here on; `pc` absolute. */
+void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state);
+
+/* -- instructions -------------------------------------------------------- */
+
+void emit_spill(struct emitter *emitter, uint8_t reg, unsigned slot);  /* mov gs:[slot], reg */
+void emit_reload(struct emitter *emitter, uint8_t reg, unsigned slot); /* mov reg, gs:[slot] */
+void emit_slot_number(
+        struct emitter *emitter, unsigned slot, uint32_t value);           /* mov qword gs:[slot], value */
+void emit_number(struct emitter *emitter, uint8_t reg, uint64_t value);    /* mov reg, imm64 */
+void emit_address(struct emitter *emitter, uint8_t reg, uint64_t address); /* mov reg, program address */
+void emit_negated_address(struct emitter *emitter, uint8_t reg, uint64_t address);
+void emit_truncate(struct emitter *emitter, uint8_t reg);                   /* mov reg32, reg32 */
+void emit_move(struct emitter *emitter, uint8_t to, uint8_t from);          /* mov to, from */
+void emit_add(struct emitter *emitter, uint8_t reg, uint8_t addend);        /* lea reg, [reg+addend] */
+void emit_add_number(struct emitter *emitter, uint8_t reg, int32_t number); /* lea reg, [reg+number] */
+void emit_literal(struct emitter *emitter, bool is_address, uint64_t value, unsigned end); /* its rel32 */
+
+/* A jmp (opcode e9) or jcc (0f 80+condition) with a patchable rel32, padded; returns the field's offset. */
+#define JMP 0x100
+uint32_t emit_patchable(struct emitter *emitter, unsigned condition);
+/* The same as a site for a program pc. It is linked by emit_tail(). */
+void emit_site(struct emitter *emitter, unsigned condition, uint64_t target);
+void emit_routine(struct emitter *emitter, unsigned routine); /* jmp routine */
+
+/* -- sequences ----------------------------------------------------------- */
+
+void emit_exit(struct emitter *emitter, uint64_t pc); /* leaves for ROUTINE_EXIT */
+void emit_probe(struct emitter *emitter);             /* the branch table, see runtime.h */
+void emit_jump_failure(struct emitter *emitter, uint64_t pc);
+struct entry *emit_entry(struct emitter *emitter, uint64_t pc, bool wants_thunk); /* NULL: out of memory */
+/*
+ * The thunk for pc, up to where the whole state is in place again; the entry it belongs to must be the next
+ * one that is emitted. emit_tail() fills in its thunk_next where this cannot. Returns what to set it to for
+ * now.
+ */
+uint32_t emit_thunk(struct emitter *emitter, uint64_t pc, bool flags_dead);
+
+/* What comes behind the last block: exit stubs, literals; links all sites. */
+void emit_tail(struct emitter *emitter, const struct region *region);
+
+#endif

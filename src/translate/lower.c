@@ -1,0 +1,788 @@
+/*
+ * Lowering of instructions, see lower.h.
+ *
+ * Each function here is one kind of instruction and shows the code it makes.
+ * The records say at every place where the program's registers are: the state
+ * that holds *before* the instruction emitted next. Once the program's own
+ * effect has happened, registers we still have to put back belong to the state
+ * at the next pc.
+ */
+#include <string.h>
+
+#include "translate/liveness.h"
+#include "translate/lower.h"
+#include "translate/operand.h"
+
+struct lowering {
+	struct emitter *emitter;
+	struct region *region;
+	const struct translate_request *request;
+	const struct block *following; /* the block that is emitted next, or NULL */
+};
+
+static uint32_t in_a(uint8_t reg)
+{
+	return RECORD_SCRATCH_A | (uint32_t)reg << 8;
+}
+
+static uint32_t in_b(uint8_t reg)
+{
+	return RECORD_SCRATCH_B | (uint32_t)reg << 12;
+}
+
+static uint32_t biased(uint8_t reg)
+{
+	return RECORD_BIASED | (uint32_t)reg << 16;
+}
+
+static uint64_t next_pc(const struct instruction *instruction)
+{
+	return instruction->pc + instruction->length;
+}
+
+/* -- memory operands ----------------------------------------------------- */
+
+/*
+ *     mov  gs:[SLOT_SCRATCH_A], reg
+ *     mov  reg, address
+ *    (mov  reg32, reg32             ; with a 67 prefix)
+ *     insn [reg]
+ *    (mov  reg, gs:[SLOT_SCRATCH_A] ; unless insn overwrites reg anyway)
+ *
+ * The spill is needed even when reg is overwritten: the access may fault.
+ */
+static void lower_far(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint8_t reg = instruction->destination;
+	bool reload = !instruction->overwrites || reg >= 8 || reg == RSP || reg == RBP;
+
+	if (reload)
+		reg = operand_pick(instruction->used);
+	emit_spill(emitter, reg, SLOT_SCRATCH_A);
+	emit_record(emitter, instruction->pc, in_a(reg));
+	emit_address(emitter, reg, instruction->target);
+	if (instruction->address32)
+		emit_truncate(emitter, reg);
+	operand_replace(emitter, instruction, reg, false);
+	if (!reload)
+		return;
+	emit_record(emitter, next_pc(instruction), in_a(reg));
+	emit_reload(emitter, reg, SLOT_SCRATCH_A);
+}
+
+/*
+ * lea of a far address:
+ *
+ *     mov  reg, address
+ *
+ * and where the result is truncated:
+ *
+ *     mov  gs:[SLOT_SCRATCH_A], reg
+ *     mov  reg, address
+ *     mov  reg32, reg32
+ *
+ * and with a 16-bit operand, which leaves the rest of its register alone:
+ *
+ *     mov  gs:[SLOT_SCRATCH_A], borrowed
+ *     mov  borrowed, address
+ *     mov  reg16, borrowed16
+ *     mov  borrowed, gs:[SLOT_SCRATCH_A]
+ */
+static void lower_far_lea(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	const struct encoding *encoding = &instruction->encoding;
+	uint8_t rex = encoding->has_rex ? instruction->bytes[encoding->rex] : 0;
+	uint8_t reg = (instruction->bytes[encoding->modrm] >> 3 & 7) | (rex & 4) << 1;
+
+	if (instruction->width == 2) {
+		uint8_t borrowed = operand_pick(1u << reg);
+
+		emit_spill(emitter, borrowed, SLOT_SCRATCH_A);
+		emit_record(emitter, instruction->pc, in_a(borrowed));
+		emit_address(emitter, borrowed, instruction->target);
+		EMIT(emitter, 0x66, 0x40 | reg >> 3, 0x89, 0xc0 | borrowed << 3 | (reg & 7));
+		emit_record(emitter, next_pc(instruction), in_a(borrowed));
+		emit_reload(emitter, borrowed, SLOT_SCRATCH_A);
+		return;
+	}
+	if (instruction->width == 8 && !instruction->address32) {
+		emit_address(emitter, reg, instruction->target);
+		return;
+	}
+	emit_spill(emitter, reg, SLOT_SCRATCH_A);
+	emit_record(emitter, instruction->pc, in_a(reg));
+	emit_address(emitter, reg, instruction->target);
+	emit_truncate(emitter, reg);
+}
+
+/*
+ *     mov  gs:[SLOT_SCRATCH_A], a
+ *     mov  gs:[SLOT_SCRATCH_B], b
+ *     lea  a, [operand]
+ *     mov  b, gs:[SLOT_PROGRAM_GS]
+ *     lea  a, [a+b]
+ *     mov  b, gs:[SLOT_SCRATCH_B]
+ *     insn [a]
+ *     mov  a, gs:[SLOT_SCRATCH_A]
+ */
+static void lower_gs(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint8_t a = operand_pick(instruction->used);
+	uint8_t b = a == RAX ? RDX : RAX;
+
+	emit_spill(emitter, a, SLOT_SCRATCH_A);
+	emit_spill(emitter, b, SLOT_SCRATCH_B);
+	emit_record(emitter, instruction->pc, in_a(a) | in_b(b));
+	operand_offset(emitter, instruction, a);
+	emit_reload(emitter, b, SLOT_PROGRAM_GS);
+	emit_add(emitter, a, b);
+	emit_reload(emitter, b, SLOT_SCRATCH_B);
+	emit_record(emitter, instruction->pc, in_a(a));
+	operand_replace(emitter, instruction, a, true);
+	emit_record(emitter, next_pc(instruction), in_a(a));
+	emit_reload(emitter, a, SLOT_SCRATCH_A);
+}
+
+/*
+ * A gather keeps its vector of indices; only its base moves:
+ *
+ *     mov  gs:[SLOT_SCRATCH_A], a
+ *     mov  a, gs:[SLOT_PROGRAM_GS]
+ *    (lea  a, [a+base])
+ *     insn [a+vector*scale+disp]
+ *     mov  a, gs:[SLOT_SCRATCH_A]
+ */
+static void lower_gs_vector(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	bool has_base = instruction->base != NO_REGISTER;
+	uint8_t a = operand_pick(instruction->used | (has_base ? 1u << instruction->base : 0));
+
+	emit_spill(emitter, a, SLOT_SCRATCH_A);
+	emit_record(emitter, instruction->pc, in_a(a));
+	emit_reload(emitter, a, SLOT_PROGRAM_GS);
+	if (has_base)
+		emit_add(emitter, a, instruction->base);
+	operand_replace_base(emitter, instruction, a);
+	emit_record(emitter, next_pc(instruction), in_a(a));
+	emit_reload(emitter, a, SLOT_SCRATCH_A);
+}
+
+/*
+ * String instructions, xlat and maskmov have their address in a fixed register,
+ * which string instructions also change: it has the GS base added meanwhile.
+ *
+ *     mov  gs:[SLOT_SCRATCH_B], b
+ *     mov  b, gs:[SLOT_PROGRAM_GS]
+ *     lea  base, [base+b]
+ *     mov  b, gs:[SLOT_SCRATCH_B]
+ *     insn                            ; without its gs prefix
+ *     mov  gs:[SLOT_SCRATCH_B], b
+ *     mov  b, gs:[SLOT_PROGRAM_GS]
+ *     not  b
+ *     lea  base, [base+b+1]
+ *     mov  b, gs:[SLOT_SCRATCH_B]
+ */
+static void lower_gs_implicit(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint8_t base = instruction->base, b = operand_pick(instruction->used | 1u << base);
+	uint64_t pc = instruction->pc, next = next_pc(instruction);
+
+	emit_spill(emitter, b, SLOT_SCRATCH_B);
+	emit_record(emitter, pc, in_b(b));
+	emit_reload(emitter, b, SLOT_PROGRAM_GS);
+	emit_add(emitter, base, b);
+	emit_record(emitter, pc, in_b(b) | biased(base));
+	emit_reload(emitter, b, SLOT_SCRATCH_B);
+	emit_record(emitter, pc, biased(base));
+	operand_copy_flat(emitter, instruction);
+	emit_record(emitter, next, biased(base));
+	emit_spill(emitter, b, SLOT_SCRATCH_B);
+	emit_record(emitter, next, in_b(b) | biased(base));
+	emit_reload(emitter, b, SLOT_PROGRAM_GS);
+	EMIT(emitter, 0x48, 0xf7, 0xd0 | b);
+	EMIT(emitter, 0x48, 0x8d, 0x44 | base << 3, b << 3 | base, 1);
+	emit_record(emitter, next, in_b(b));
+	emit_reload(emitter, b, SLOT_SCRATCH_B);
+}
+
+/*
+ * rcx = the operand's full address, segment base included, with the program's rcx in its slot:
+ *
+ *     mov  gs:[SLOT_RCX], rcx
+ *     lea  rcx, [operand]
+ *    (mov  gs:[SLOT_SCRATCH_B], rax   ; with fs: or gs:
+ *     rdfsbase rax                    ; or mov rax, gs:[SLOT_PROGRAM_GS]
+ *     lea  rcx, [rcx+rax]
+ *     mov  rax, gs:[SLOT_SCRATCH_B])
+ */
+static void lower_address(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emit_spill(emitter, RCX, SLOT_RCX);
+	emit_record(emitter, instruction->pc, RECORD_RCX);
+	operand_offset(emitter, instruction, RCX);
+	if (!operand_has_segment(instruction))
+		return;
+	emit_spill(emitter, RAX, SLOT_SCRATCH_B);
+	emit_record(emitter, instruction->pc, RECORD_RCX | in_b(RAX));
+	operand_segment_base(emitter, instruction, RAX);
+	emit_add(emitter, RCX, RAX);
+	emit_reload(emitter, RAX, SLOT_SCRATCH_B);
+	emit_record(emitter, instruction->pc, RECORD_RCX);
+}
+
+/*
+ * edx:eax &= mask without touching flags; x & m is pdep(pext(x, m), m):
+ *
+ *     mov  gs:[SLOT_SCRATCH_A], rax
+ *     mov  gs:[SLOT_SCRATCH_B], rdx
+ *     pext eax, eax, [low half]
+ *     pdep eax, eax, [low half]
+ *     pext edx, edx, [high half]
+ *     pdep edx, edx, [high half]
+ */
+static void lower_mask(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint64_t mask = lowering->request->xstate_mask;
+
+	emit_spill(emitter, RAX, SLOT_SCRATCH_A);
+	emit_spill(emitter, RDX, SLOT_SCRATCH_B);
+	emit_record(emitter, instruction->pc, RECORD_RCX | in_a(RAX) | in_b(RDX));
+	EMIT(emitter, 0xc4, 0xe2, 0x7a, 0xf5, 0x05);
+	emit_literal(emitter, false, mask & UINT32_MAX, 4);
+	EMIT(emitter, 0xc4, 0xe2, 0x7b, 0xf5, 0x05);
+	emit_literal(emitter, false, mask & UINT32_MAX, 4);
+	EMIT(emitter, 0xc4, 0xe2, 0x6a, 0xf5, 0x15);
+	emit_literal(emitter, false, mask >> 32, 4);
+	EMIT(emitter, 0xc4, 0xe2, 0x6b, 0xf5, 0x15);
+	emit_literal(emitter, false, mask >> 32, 4);
+}
+
+/* Behind the instruction; `pc` is the one whose state is now in place otherwise. */
+static void lower_unmask(struct lowering *lowering, uint64_t pc)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emit_record(emitter, pc, RECORD_RCX | in_a(RAX) | in_b(RDX));
+	emit_reload(emitter, RDX, SLOT_SCRATCH_B);
+	emit_record(emitter, pc, RECORD_RCX | in_a(RAX));
+	emit_reload(emitter, RAX, SLOT_SCRATCH_A);
+	emit_record(emitter, pc, RECORD_RCX);
+}
+
+/*
+ *     rcx = address, edx:eax masked
+ *     xrstor [rcx]
+ *     edx:eax and rcx restored
+ */
+static void lower_masked(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	lower_address(lowering, instruction);
+	lower_mask(lowering, instruction);
+	operand_replace(emitter, instruction, RCX, true);
+	lower_unmask(lowering, next_pc(instruction));
+	emit_reload(emitter, RCX, SLOT_RCX);
+}
+
+static void lower_plain(struct lowering *lowering, const struct instruction *instruction)
+{
+	bool near = !instruction->address32 && operand_is_near(lowering->request, instruction->target);
+
+	if (instruction->xstate && lowering->request->xstate_mask) {
+		lower_masked(lowering, instruction);
+		return;
+	}
+	switch (instruction->memory) {
+	case MEMORY_RIP:
+		if (near)
+			operand_copy(lowering->emitter, instruction);
+		else if (instruction->kind == KIND_LEA)
+			lower_far_lea(lowering, instruction);
+		else
+			lower_far(lowering, instruction);
+		break;
+	case MEMORY_GS:
+		lower_gs(lowering, instruction);
+		break;
+	case MEMORY_GS_VECTOR:
+		lower_gs_vector(lowering, instruction);
+		break;
+	case MEMORY_GS_IMPLICIT:
+		lower_gs_implicit(lowering, instruction);
+		break;
+	default:
+		operand_copy(lowering->emitter, instruction);
+	}
+}
+
+/* -- direct branches ----------------------------------------------------- */
+
+/* jmp pc, for control that goes on there with the whole state in place; nothing if that comes next anyway. */
+static void lower_continue(struct lowering *lowering, uint64_t pc)
+{
+	if (lowering->following && lowering->following->pc == pc)
+		return;
+	emit_record(lowering->emitter, pc, RECORD_BOUNDARY);
+	emit_site(lowering->emitter, JMP, pc);
+}
+
+/*
+ *     jcc  target
+ *    (jmp  next)
+ */
+static void lower_conditional(struct lowering *lowering, const struct instruction *instruction)
+{
+	emit_site(lowering->emitter, instruction->opcode & 15, instruction->target);
+	lower_continue(lowering, next_pc(instruction));
+}
+
+/*
+ * These only have a short form:
+ *
+ *     loop taken
+ *     jmp  next        ; a short jump over the other one where next follows anyway
+ * taken:
+ *     jmp  target
+ */
+static void lower_loop(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint64_t next = next_pc(instruction);
+	bool follows = lowering->following && lowering->following->pc == next;
+	uint32_t taken, over = 0;
+
+	if (instruction->address32)
+		EMIT(emitter, 0x67);
+	EMIT(emitter, instruction->opcode, 0);
+	taken = emit_offset(emitter) - 1;
+	emit_record(emitter, next, RECORD_BOUNDARY);
+	if (follows) {
+		EMIT(emitter, 0xeb, 0);
+		over = emit_offset(emitter) - 1;
+	} else {
+		emit_site(emitter, JMP, next);
+	}
+	emit_rel8_here(emitter, taken);
+	emit_record(emitter, instruction->target, RECORD_BOUNDARY);
+	emit_site(emitter, JMP, instruction->target);
+	if (follows)
+		emit_rel8_here(emitter, over);
+}
+
+/* push qword [rip+literal]: the program's return address */
+static void emit_push_return(struct emitter *emitter, const struct instruction *instruction)
+{
+	EMIT(emitter, 0xff, 0x35);
+	emit_literal(emitter, true, next_pc(instruction), 4);
+}
+
+/*
+ *     push return address
+ *     jmp  target
+ */
+static void lower_call(struct lowering *lowering, const struct instruction *instruction)
+{
+	emit_push_return(lowering->emitter, instruction);
+	emit_record(lowering->emitter, instruction->target, RECORD_BOUNDARY);
+	emit_site(lowering->emitter, JMP, instruction->target);
+}
+
+/* -- indirect branches --------------------------------------------------- */
+
+/*
+ *     mov  gs:[SLOT_RCX], rcx
+ *     mov  gs:[SLOT_RAX], rax
+ */
+static void lower_probe_spills(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emit_spill(emitter, RCX, SLOT_RCX);
+	emit_record(emitter, instruction->pc, RECORD_RCX);
+	emit_spill(emitter, RAX, SLOT_RAX);
+	emit_record(emitter, instruction->pc, RECORD_RCX | RECORD_RAX);
+}
+
+/*
+ * rcx = the branch's operand, with rcx and rax in their slots but still in place:
+ *
+ *     mov  rcx, reg
+ * or  mov  rcx, [operand]
+ * or  mov  rcx, address ; mov rcx, [rcx]                            ; far
+ * or  lea  rcx, [operand] ; mov rax, gs:[SLOT_PROGRAM_GS] ; mov rcx, [rcx+rax]
+ */
+static void lower_branch_operand(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	if (!instruction->is_memory) {
+		if (operand_register(instruction) != RCX)
+			emit_move(emitter, RCX, operand_register(instruction));
+	} else if (instruction->memory == MEMORY_GS) {
+		operand_offset(emitter, instruction, RCX);
+		emit_reload(emitter, RAX, SLOT_PROGRAM_GS);
+		EMIT(emitter, 0x48, 0x8b, 0x0c, 0x01);
+	} else if (instruction->memory == MEMORY_RIP &&
+	           (instruction->address32 || !operand_is_near(lowering->request, instruction->target))) {
+		operand_offset(emitter, instruction, RCX);
+		if (instruction->fs)
+			EMIT(emitter, 0x64);
+		EMIT(emitter, 0x48, 0x8b, 0x09);
+	} else {
+		operand_load(emitter, instruction, RCX);
+	}
+}
+
+/*
+ *     spills ; rcx = operand
+ *    (push return address)
+ *     probe
+ *
+ * The push may fault, and then shows the state before the call.
+ */
+static void lower_indirect(struct lowering *lowering, const struct instruction *instruction)
+{
+	lower_probe_spills(lowering, instruction);
+	lower_branch_operand(lowering, instruction);
+	if (instruction->kind == KIND_CALL_INDIRECT)
+		emit_push_return(lowering->emitter, instruction);
+	emit_probe(lowering->emitter);
+}
+
+/*
+ *     spills
+ *     pop  rcx
+ *    (lea  rsp, [rsp+n])
+ *     probe
+ */
+static void lower_return(struct lowering *lowering, const struct instruction *instruction)
+{
+	lower_probe_spills(lowering, instruction);
+	EMIT(lowering->emitter, 0x59);
+	if (instruction->pop)
+		emit_add_number(lowering->emitter, RSP, instruction->pop);
+	emit_probe(lowering->emitter);
+}
+
+/* -- what the stub does -------------------------------------------------- */
+
+/*
+ *     mov  gs:[SLOT_RCX], rcx
+ *     mov  rcx, next pc
+ *     jmp  ROUTINE_SYSCALL
+ */
+static void lower_syscall(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emit_spill(emitter, RCX, SLOT_RCX);
+	emit_record(emitter, instruction->pc, RECORD_RCX);
+	emit_address(emitter, RCX, next_pc(instruction));
+	emit_routine(emitter, ROUTINE_SYSCALL);
+}
+
+/*
+ *     mov  gs:[SLOT_DETAIL], detail
+ *     mov  rcx, pc
+ *     jmp  ROUTINE_EMULATE
+ */
+static void lower_emulate_end(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emit_slot_number(emitter, SLOT_DETAIL, instruction->detail);
+	emit_address(emitter, RCX, instruction->pc);
+	emit_routine(emitter, ROUTINE_EMULATE);
+}
+
+/*
+ * ecx = the selector, with the program's rcx in its slot:
+ *
+ *     mov   gs:[SLOT_RCX], rcx
+ *     movzx ecx, reg16
+ * or  rcx = address ; movzx ecx, word [rcx]
+ * or  movzx ecx, word [rsp]
+ */
+static void lower_selector(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	if (instruction->is_memory) {
+		lower_address(lowering, instruction);
+		EMIT(emitter, 0x0f, 0xb7, 0x09);
+		return;
+	}
+	emit_spill(emitter, RCX, SLOT_RCX);
+	emit_record(emitter, instruction->pc, RECORD_RCX);
+	if (EMULATE_ARGUMENT(instruction->detail)) {
+		EMIT(emitter, 0x0f, 0xb7, 0x0c, 0x24);
+	} else {
+		uint8_t reg = operand_register(instruction);
+
+		EMIT(emitter, 0x40 | reg >> 3, 0x0f, 0xb7, 0xc8 | (reg & 7));
+	}
+}
+
+/*
+ *     mov  gs:[SLOT_RCX], rcx
+ *    (rcx = operand's address or value)
+ *    (mov  gs:[SLOT_ADDRESS], rcx)
+ *     ...
+ */
+static void lower_emulate(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	if (EMULATE_KIND(instruction->detail) == EMULATE_LOAD_GS) {
+		lower_selector(lowering, instruction);
+		emit_spill(emitter, RCX, SLOT_ADDRESS);
+	} else if (instruction->is_memory) {
+		lower_address(lowering, instruction);
+		emit_spill(emitter, RCX, SLOT_ADDRESS);
+	} else {
+		emit_spill(emitter, RCX, SLOT_RCX);
+		emit_record(emitter, instruction->pc, RECORD_RCX);
+		if (EMULATE_KIND(instruction->detail) == EMULATE_FAR)
+			emit_slot_number(emitter, SLOT_ADDRESS, instruction->pop);
+	}
+	lower_emulate_end(lowering, instruction);
+}
+
+/*
+ *     rcx = address
+ *    (edx:eax masked)
+ *     insn [rcx]
+ *    (edx:eax restored)
+ *     mov  gs:[SLOT_ADDRESS], rcx
+ *     ...
+ */
+static void lower_image(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	bool mask = instruction->xstate && lowering->request->xstate_mask;
+
+	lower_address(lowering, instruction);
+	if (mask)
+		lower_mask(lowering, instruction);
+	operand_replace(emitter, instruction, RCX, true);
+	if (mask)
+		lower_unmask(lowering, instruction->pc);
+	emit_spill(emitter, RCX, SLOT_ADDRESS);
+	lower_emulate_end(lowering, instruction);
+}
+
+/* -- blocks -------------------------------------------------------------- */
+
+static void lower_instruction(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint32_t refused = instruction->kind == KIND_REFUSED ? RECORD_REFUSED : 0;
+
+	emit_record(emitter, instruction->pc, RECORD_BOUNDARY | refused);
+	switch (instruction->kind) {
+	case KIND_PLAIN:
+	case KIND_LEA:
+		lower_plain(lowering, instruction);
+		break;
+	case KIND_JUMP:
+		emit_site(emitter, JMP, instruction->target);
+		break;
+	case KIND_CONDITIONAL:
+		lower_conditional(lowering, instruction);
+		break;
+	case KIND_LOOP:
+		lower_loop(lowering, instruction);
+		break;
+	case KIND_CALL:
+		lower_call(lowering, instruction);
+		break;
+	case KIND_CALL_INDIRECT:
+	case KIND_JUMP_INDIRECT:
+		lower_indirect(lowering, instruction);
+		break;
+	case KIND_RETURN:
+		lower_return(lowering, instruction);
+		break;
+	case KIND_SYSCALL:
+		lower_syscall(lowering, instruction);
+		break;
+	case KIND_EMULATE:
+		lower_emulate(lowering, instruction);
+		break;
+	case KIND_IMAGE:
+		lower_image(lowering, instruction);
+		break;
+	case KIND_STOP:
+		/* Without a fixup: what ud0 and ud1 have for an operand is no address. */
+		emit_bytes(emitter, instruction->bytes, instruction->length);
+		break;
+	case KIND_TOO_LONG:
+		EMIT(emitter, 0xf4); /* hlt: #GP, as the CPU gives for it */
+		break;
+	default:
+		EMIT(emitter, 0x0f, 0x0b); /* ud2 */
+	}
+}
+
+/* rcx = `size` (8, 4, 2 or 1) bytes of program code at pc */
+static void emit_code_load(struct lowering *lowering, uint64_t pc, unsigned size)
+{
+	static const struct {
+		uint8_t bytes[3], count;
+	} opcodes[9] = {
+	        [1] = {{0x0f, 0xb6}, 2},
+	        [2] = {{0x0f, 0xb7}, 2},
+	        [4] = {{0x8b}, 1},
+	        [8] = {{0x48, 0x8b}, 2},
+	};
+	struct emitter *emitter = lowering->emitter;
+	bool near = operand_is_near(lowering->request, pc);
+
+	if (!near)
+		emit_address(emitter, RCX, pc);
+	emit_bytes(emitter, opcodes[size].bytes, opcodes[size].count);
+	EMIT(emitter, near ? 0x0d : 0x09);
+	if (near) {
+		emit_fixup(emitter, FIXUP_NEAR, pc - emitter->pc, emit_offset(emitter), 4);
+		emit_u32(emitter, 0);
+	}
+}
+
+/*
+ * Is this stretch of code still as it was?
+ *
+ *     mov   rax, -bytes
+ *     mov   rcx, [pc]
+ *     lea   rcx, [rcx+rax]
+ *     jrcxz same
+ *     jmp   failure
+ * same:
+ */
+static void lower_check_stretch(
+        struct lowering *lowering, const struct block *block, uint64_t pc, uint64_t bytes, unsigned size)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint32_t same;
+
+	emit_number(emitter, RAX, -bytes);
+	emit_code_load(lowering, pc, size);
+	emit_add(emitter, RCX, RAX);
+	EMIT(emitter, 0xe3, 0);
+	same = emit_offset(emitter) - 1;
+	emit_jump_failure(emitter, block->pc);
+	emit_rel8_here(emitter, same);
+}
+
+/* Checks `count` gathered bytes that start at pc in pieces of 8, 4, 2 and 1. */
+static void lower_check_bytes(struct lowering *lowering, const struct block *block, uint64_t pc,
+        const uint8_t *bytes, unsigned count)
+{
+	for (unsigned size = 8; size; size /= 2) {
+		while (count >= size) {
+			uint64_t value = 0;
+
+			memcpy(&value, bytes, size);
+			lower_check_stretch(lowering, block, pc, value, size);
+			pc += size;
+			bytes += size;
+			count -= size;
+		}
+	}
+}
+
+/*
+ *     mov  gs:[SLOT_RCX], rcx
+ *     mov  gs:[SLOT_RAX], rax
+ *     checks
+ *     mov  rcx, gs:[SLOT_RCX]
+ *     mov  rax, gs:[SLOT_RAX]
+ */
+static void lower_check(struct lowering *lowering, const struct block *block)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint8_t bytes[64 + INSTRUCTION_BYTES_MAX];
+	unsigned gathered = 0;
+	uint64_t pc = block->pc;
+
+	/* Nobody can read that page, or change it. */
+	if (fetch_in_vsyscall_page(pc))
+		return;
+	emit_record(emitter, block->pc, RECORD_BOUNDARY);
+	lower_probe_spills(lowering, region_at(lowering->region, block, 0));
+	for (uint32_t i = 0; i < block->count; i++) {
+		const struct instruction *instruction = region_at(lowering->region, block, i);
+
+		memcpy(bytes + gathered, instruction->bytes, instruction->length);
+		gathered += instruction->length;
+		if (gathered >= 64 || i + 1 == block->count) {
+			/* Whole words first; what is left waits for more, except at the end. */
+			unsigned now = i + 1 == block->count ? gathered : gathered & ~7u;
+
+			lower_check_bytes(lowering, block, pc, bytes, now);
+			memmove(bytes, bytes + now, gathered - now);
+			gathered -= now;
+			pc += now;
+		}
+	}
+	emit_reload(emitter, RCX, SLOT_RCX);
+	emit_record(emitter, block->pc, RECORD_RAX);
+	emit_reload(emitter, RAX, SLOT_RAX);
+}
+
+static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
+{
+	struct emitter *emitter = lowering->emitter;
+	const struct instruction *first = region_at(lowering->region, block, 0);
+	const struct instruction *last = region_at(lowering->region, block, block->count - 1);
+	uint32_t thunk = 0, thunk_next = 0;
+
+	if (first->resumed && !fallen_into) {
+		/* A check of the code may fail or fault before the flags are overwritten. */
+		bool dead = !lowering->request->self_check && liveness_flags_dead_at_entry(block);
+
+		/* Offset 0 would mean that there is no thunk. */
+		if (!emit_offset(emitter))
+			emit_breaks(emitter, 16);
+		thunk = emit_offset(emitter);
+		thunk_next = emit_thunk(emitter, block->pc, dead);
+	}
+
+	struct entry *entry = emit_entry(emitter, block->pc, first->resumed);
+
+	if (!entry)
+		return;
+	entry->thunk = thunk;
+	entry->thunk_next = thunk_next;
+	block->offset = entry->offset;
+	if (lowering->request->self_check)
+		lower_check(lowering, block);
+	for (uint32_t i = 0; i < block->count; i++)
+		lower_instruction(lowering, region_at(lowering->region, block, i));
+	if (last->kind < KIND_JUMP)
+		lower_continue(lowering, block->next);
+}
+
+void lower_region(struct emitter *emitter, struct region *region, const struct translate_request *request)
+{
+	struct lowering lowering = {.emitter = emitter, .region = region, .request = request};
+	uint64_t reached = 0; /* where control goes on from the block before */
+	bool falls = false;
+
+	for (uint32_t i = 0; i < region->block_count && !emitter->failed; i++) {
+		struct block *block = &region->blocks[i];
+
+		lowering.following = i + 1 < region->block_count ? block + 1 : NULL;
+		lower_block(&lowering, block, falls && reached == block->pc);
+		falls = instruction_falls_through(region_at(region, block, block->count - 1));
+		reached = block->next;
+	}
+}

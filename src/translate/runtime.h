@@ -1,0 +1,133 @@
+/*
+ * What translated code expects of the place it runs in. This header is the
+ * contract between the translator, which emits code that relies on it, and the
+ * stub in the target, which provides it; neither side may change it alone.
+ *
+ * Registers. Between two program instructions every program register is in the
+ * hardware register of the same name, flags and vector state included, and rsp
+ * is the program's. Translated code never uses the program's stack for itself:
+ * the red zone belongs to the program. What it must put aside goes to a slot.
+ *
+ * Slots. Eight bytes each, per thread and per code-cache segment, addressed as
+ * gs:[rip+d]: the segment's slots page lies at a fixed place next to the code,
+ * and the GS base moves the access to the running thread's copy. The program's
+ * own GS base is kept in SLOT_PROGRAM_GS.
+ *
+ * Branch table. One per segment: BRANCH_TABLE_ENTRIES code addresses, indexed by
+ * the low 16 bits of a program pc, aligned to its own size. The quadword "table
+ * base" next to the routines holds its address divided by 8, so that an
+ * indirect branch needs no flags and only two registers:
+ *
+ *     mov  gs:[SLOT_RCX], rcx
+ *     mov  gs:[SLOT_RAX], rax
+ *     mov  rcx, <target pc>            ; or pop rcx for a return
+ *     lahf
+ *     seto al
+ *     mov  gs:[SLOT_FLAGS], rax
+ *     mov  rax, [table base]
+ *     mov  ax, cx
+ *     jmp  [rax*8]
+ *
+ * An entry leads to a thunk, which compares rcx with the one pc it stands for,
+ * and either restores rcx and rax and runs the block or goes to the next thunk
+ * of the chain. The last link of every chain is ROUTINE_MISS. A thunk whose
+ * block overwrites the flags before anyone sees them compares with cmp, and
+ * puts them back from SLOT_FLAGS when it is not the one: so whoever jumps
+ * through the table fills that slot (add al, 0x7f; sahf is the way back), but
+ * nobody else has to read it.
+ */
+#ifndef BUGNET_TRANSLATE_RUNTIME_H
+#define BUGNET_TRANSLATE_RUNTIME_H
+
+#ifndef __ASSEMBLER__
+#include <stdint.h>
+#endif
+
+#define BRANCH_TABLE_ENTRIES 65536
+#define BRANCH_TABLE_BYTES   (BRANCH_TABLE_ENTRIES * 8)
+
+/* Slots, in units of 8 bytes from the start of the slots page. */
+#define SLOT_RCX        0 /* the program's rcx while rcx holds a pc */
+#define SLOT_RAX        1 /* the program's rax during an indirect branch */
+#define SLOT_SCRATCH_A  2 /* a borrowed register, see RECORD_SCRATCH_A */
+#define SLOT_SCRATCH_B  3 /* a second one */
+#define SLOT_ADDRESS    4 /* argument of ROUTINE_EMULATE: an operand's address or value */
+#define SLOT_DETAIL     5 /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
+#define SLOT_PROGRAM_GS 6 /* the GS base the program believes it has */
+#define SLOT_TARGET     7 /* where the stub resumes translated code */
+#define SLOT_THREAD     8 /* the stub's record of this thread */
+#define SLOT_FLAGS      9 /* the status flags during an indirect branch, as lahf and seto al leave them */
+#define SLOT_COUNT      16
+
+/*
+ * Routines: where translated code leaves to, by a direct jmp. All of them find
+ * rcx = a program pc and the program's rcx in SLOT_RCX; all other registers and
+ * the flags are the program's.
+ */
+#define ROUTINE_EXIT    0 /* continue at pc rcx, which was not translated yet */
+#define ROUTINE_MISS    1 /* the same after a failed table probe: rax is in SLOT_RAX */
+#define ROUTINE_SYSCALL 2 /* a syscall instruction; rcx = the pc after it */
+#define ROUTINE_EMULATE 3 /* an instruction the stub performs; rcx = its pc */
+#define ROUTINE_COUNT   4
+
+/*
+ * What ROUTINE_EMULATE is asked for. SLOT_DETAIL holds
+ * EMULATE_DETAIL(kind, length, argument): the instruction's length gives the
+ * next pc; `argument` is a register number (0-15) or an operand width.
+ */
+#define EMULATE_CPUID    0
+#define EMULATE_XGETBV   1
+#define EMULATE_POPF     2 /* argument: operand size in bytes (2 or 8) */
+#define EMULATE_RDGSBASE 3 /* argument: register | width in bytes << 4 */
+#define EMULATE_WRGSBASE 4 /* argument: register | width in bytes << 4 */
+#define EMULATE_LOAD_GS                                                                                      \
+	5               /* mov gs, r/m16 or pop gs: the selector is in SLOT_ADDRESS; argument: bytes to pop */
+#define EMULATE_INT80 6 /* the 32-bit system call gate */
+#define EMULATE_FAR   7 /* far jmp, far call, far ret, iret: argument: FAR_* */
+#define EMULATE_FIX_X87_PC                                                                                   \
+	8 /* the instruction was executed; its x87 image at                                                  \
+	     SLOT_ADDRESS may hold a code-cache address as                                                   \
+	     last-instruction pointer; argument: X87_IMAGE_* */
+#define EMULATE_COUNT 9
+
+#define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
+#define EMULATE_KIND(detail)                   ((detail)&0xff)
+#define EMULATE_LENGTH(detail)                 ((detail) >> 8 & 0xff)
+#define EMULATE_ARGUMENT(detail)               ((detail) >> 16 & 0xffff)
+
+#define FAR_RET  0 /* retf, operand size in bits 4-7, bytes to drop in SLOT_ADDRESS */
+#define FAR_IRET 1 /* iret, operand size in bits 4-7 */
+#define FAR_JMP  2 /* jmp m16:n, operand size in bits 4-7, operand address in SLOT_ADDRESS */
+#define FAR_CALL 3 /* call m16:n, the same */
+
+#define X87_IMAGE_ENV16 0 /* fnstenv/fnsave with a 16-bit operand size */
+#define X87_IMAGE_ENV32 1 /* fnstenv/fnsave as 64-bit code has it */
+#define X87_IMAGE_FX32  2 /* fxsave/xsave*: 32-bit pointer fields */
+#define X87_IMAGE_FX64  3 /* fxsave64/xsave*64: 64-bit pointer fields */
+
+/*
+ * Records: the table that maps a code-cache address back to the program. They
+ * are sorted by offset; the one that covers an address is the last one whose
+ * offset is not above it. `state` says where the program's registers are while
+ * the instruction at that address has not been executed yet.
+ */
+#define RECORD_BOUNDARY               0x01 /* exactly at this offset the whole program state is in place, at pc */
+#define RECORD_RCX                    0x02 /* the program's rcx is in SLOT_RCX */
+#define RECORD_RAX                    0x04 /* the program's rax is in SLOT_RAX */
+#define RECORD_SCRATCH_A              0x08 /* the register in bits 8-11 is in SLOT_SCRATCH_A */
+#define RECORD_SCRATCH_B              0x10 /* the register in bits 12-15 is in SLOT_SCRATCH_B */
+#define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */
+#define RECORD_BIASED                 0x40 /* the register in bits 16-19 has the program's GS base added to it */
+#define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)
+#define RECORD_B_REGISTER(state)      ((state) >> 12 & 15)
+#define RECORD_BIASED_REGISTER(state) ((state) >> 16 & 15)
+
+#ifndef __ASSEMBLER__
+struct record {
+	uint32_t offset; /* into the code it describes */
+	uint32_t state;
+	int64_t pc; /* program pc of the instruction, relative to the translation's own pc */
+};
+#endif
+
+#endif

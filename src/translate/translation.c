@@ -1,0 +1,98 @@
+/*
+ * translate(): discovery, liveness, lowering, and the parts of a translation
+ * that are not code. Also the end of its life.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "translate/liveness.h"
+#include "translate/lower.h"
+#include "translate/translate.h"
+
+/* Copies the program bytes of each block; blocks that follow each other make one stretch. */
+static int copy_sources(const struct region *region, struct translation *out)
+{
+	uint32_t total = 0;
+
+	for (uint32_t i = 0; i < region->block_count; i++)
+		total += region->blocks[i].bytes;
+	out->sources = malloc(region->block_count * sizeof(*out->sources));
+	out->source_bytes = malloc(total);
+	if (!out->sources || !out->source_bytes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < region->block_count; i++) {
+		const struct block *block = &region->blocks[i];
+		int64_t pc = block->pc - region->pc;
+		struct source *source = out->source_count ? &out->sources[out->source_count - 1] : NULL;
+
+		/* Made up by us, see fetch.h: nothing to compare with. */
+		if (fetch_in_vsyscall_page(block->pc))
+			continue;
+		if (!source || source->pc + source->size != pc) {
+			source = &out->sources[out->source_count++];
+			*source = (struct source){.pc = pc, .bytes = out->source_byte_count};
+		}
+		for (uint32_t k = 0; k < block->count; k++) {
+			const struct instruction *instruction = region_at(region, block, k);
+
+			memcpy(out->source_bytes + out->source_byte_count, instruction->bytes,
+			        instruction->length);
+			out->source_byte_count += instruction->length;
+		}
+		source->size += block->bytes;
+	}
+	return 0;
+}
+
+/* Callers find the entry for pc itself first. */
+static void put_first_entry_first(struct translation *out)
+{
+	for (uint32_t i = 0; i < out->entry_count; i++) {
+		if (out->entries[i].pc == 0) {
+			struct entry first = out->entries[i];
+
+			out->entries[i] = out->entries[0];
+			out->entries[0] = first;
+			return;
+		}
+	}
+}
+
+int translate(const struct translate_request *request, struct translation *out)
+{
+	struct emitter emitter;
+	struct region region;
+	int error = region_discover(&region, request);
+
+	*out = (struct translation){0};
+	if (error)
+		return error;
+	liveness_compute(&region);
+	emit_init(&emitter, out, request->pc);
+	lower_region(&emitter, &region, request);
+	emit_tail(&emitter, &region);
+	if (!emitter.failed && copy_sources(&region, out) != 0)
+		emitter.failed = true;
+	out->callees = region.callees;
+	out->callee_count = region.callee_count;
+	region.callees = NULL;
+	out->instruction_count = region.instruction_count;
+	out->block_count = region.block_count;
+	put_first_entry_first(out);
+	region_deinit(&region);
+	return emit_finish(&emitter);
+}
+
+void translation_free(struct translation *translation)
+{
+	free(translation->code);
+	free(translation->fixups);
+	free(translation->sites);
+	free(translation->entries);
+	free(translation->records);
+	free(translation->sources);
+	free(translation->source_bytes);
+	free(translation->callees);
+	*translation = (struct translation){0};
+}

@@ -1,0 +1,115 @@
+# What the test suites share. Sourced by tests/run, tests/errors.sh and tests/users.sh.
+#
+# Every suite prints one line per test: `ok NAME`, `FAIL NAME: why` or `skip NAME: why`. Lines that explain a failure
+# follow it, indented. tests/run counts these lines; nothing else.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+BUILD=${BUILD:-$root/build}
+BUGNET=${BUGNET:-$BUILD/bugnet}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+case $BUGNET in /*) ;; *) BUGNET=$PWD/$BUGNET ;; esac
+TIMEOUT=${TIMEOUT:-60}
+export BUILD BUGNET TIMEOUT
+launch=$BUILD/tests/support/launch
+
+# More than one line must reach the output in one piece: the tests of a suite run in parallel.
+report() {
+	printf '%s\n' "$1"
+}
+
+ok() {
+	report "ok $1"
+}
+
+# failed NAME WHY [FILE]: FILE holds more about it; its first lines are shown.
+failed() {
+	local text="FAIL $1: $2"
+	if [ $# -gt 2 ] && [ -s "$3" ]; then
+		text+=$'\n'$(head -n 20 "$3" | cut -c1-200 | tr -d '\000' | sed 's/^/    /')
+	fi
+	report "$text"
+}
+
+skipped() {
+	report "skip $1: $2"
+}
+
+# The launcher, built from its source when that is newer.
+need_launch() {
+	local source=$root/tests/programs/support/launch.c
+	if [ ! -x "$launch" ] || [ "$source" -nt "$launch" ]; then
+		"$root/tests/build-program" "$source" "$launch.$$" && mv -f "$launch.$$" "$launch"
+	fi
+}
+
+# A directory for one test, removed when the shell ends.
+new_work_directory() {
+	work=$(mktemp -d "${TMPDIR:-/tmp}/bugnet-test.XXXXXX")
+	trap 'rm -rf "$work"' EXIT
+	trap 'exit 130' INT TERM
+}
+
+# directive SOURCE NAME: the values of the lines `/* NAME: value */` among the first ten of a test program
+directive() {
+	sed -n "1,10s|^/\* $2: *\(.*[^ ]\) *\*/\$|\1|p" "$1"
+}
+
+has_directive() {
+	sed -n 1,10p "$1" | grep -q "^/\* $2: "
+}
+
+# capture NAME COMMAND...: runs COMMAND in $work/cwd (made empty first); leaves $work/NAME.out, .err and .status
+capture() {
+	local name=$1
+	shift
+	rm -rf "$work/cwd"
+	mkdir "$work/cwd"
+	chmod 777 "$work/cwd"
+	(cd "$work/cwd" && "$launch" -t "$TIMEOUT" -s "$work/$name.status" -- "$@" >"$work/$name.out" 2>"$work/$name.err")
+	[ -e "$work/$name.status" ] || echo "launch failed" >"$work/$name.status"
+}
+
+# compare_runs TEST WHAT: $work/native.* against $work/bugnet.*; WHAT: some of status, stdout, stderr.
+# Prints the verdict of TEST.
+compare_runs() {
+	local test=$1 what=$2 difference=$work/difference why=
+	: >"$difference"
+	case " $what " in
+	*' status '*)
+		if ! cmp -s "$work/native.status" "$work/bugnet.status"; then
+			why="natively '$(head -n1 "$work/native.status")', under bugnet '$(paste -sd';' "$work/bugnet.status")'"
+		fi
+		;;
+	esac
+	case " $what " in
+	*' stdout '*)
+		if ! cmp -s "$work/native.out" "$work/bugnet.out"; then
+			why=${why:+$why, }"stdout differs"
+			diff -a --label native --label bugnet -u0 "$work/native.out" "$work/bugnet.out" | tail -n +3 | head -n 12 >>"$difference"
+		fi
+		;;
+	esac
+	case " $what " in
+	*' stderr '*)
+		if ! cmp -s "$work/native.err" "$work/bugnet.err"; then
+			why=${why:+$why, }"stderr differs"
+			diff -a --label native --label bugnet -u0 "$work/native.err" "$work/bugnet.err" | tail -n +3 | head -n 12 >>"$difference"
+		fi
+		;;
+	esac
+	if [ -z "$why" ]; then
+		ok "$test"
+	else
+		failed "$test" "$why" "$difference"
+	fi
+}
+
+# compare_command TEST WHAT OPTIONS COMMAND...: COMMAND natively and under `bugnet run OPTIONS --`, compared
+compare_command() {
+	local test=$1 what=$2 options=$3
+	shift 3
+	capture native "$@"
+	# shellcheck disable=SC2086
+	capture bugnet "$BUGNET" run $options -- "$@"
+	compare_runs "$test" "$what"
+}

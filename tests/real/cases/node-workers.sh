@@ -1,0 +1,2 @@
+# timeout: 180
+report translated node "$programs/workers.js"

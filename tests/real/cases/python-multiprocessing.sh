@@ -1,0 +1,2 @@
+report translated python3 "$programs/processes.py"
+report translated --children python3 "$programs/processes.py"

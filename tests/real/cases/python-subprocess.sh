@@ -1,0 +1,3 @@
+for children in '' --children; do
+	report translated $children python3 "$programs/subprocesses.py"
+done

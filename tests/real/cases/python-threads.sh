@@ -1,0 +1,1 @@
+report translated python3 "$programs/threads.py"

@@ -1,0 +1,1 @@
+report translated tclsh "$programs/mix.tcl"
