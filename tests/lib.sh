@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the test suites share. Sourced by tests/run, tests/errors.sh and tests/users.sh.
 #
 # Every suite prints one line per test: `ok NAME`, `FAIL NAME: why` or `skip NAME: why`. Lines that explain a failure

@@ -26,7 +26,7 @@ static int reserve(struct space *space, struct space_segment *segment, uint32_t 
 	return reserve(space, segment, end);
 }
 
-static int fix(struct space_segment *segment, const struct translation *translation,
+static int fix(struct space_segment *segment, unsigned number, const struct translation *translation,
         const struct fixup *fixup, uint32_t code)
 {
 	uint8_t *field = code_memory(segment, code + fixup->offset);
@@ -41,6 +41,11 @@ static int fix(struct space_segment *segment, const struct translation *translat
 		target = -(translation->pc + fixup->value);
 		memcpy(field, &target, 8);
 		return 0;
+	case FIXUP_PLACE: {
+		uint32_t own = PLACE(number, code + fixup->offset);
+		memcpy(field, &own, 4);
+		return 0;
+	}
 	case FIXUP_SLOT:
 		target = segment->layout.base + LAYOUT_THREADS + 8 * (uint64_t)fixup->value;
 		break;
@@ -100,7 +105,7 @@ int place(struct space *space, unsigned number, const struct translation *transl
 		return error;
 	memcpy(code_memory(segment, start), translation->code, translation->code_size);
 	for (uint32_t i = 0; i < translation->fixup_count; i++) {
-		error = fix(segment, translation, &translation->fixups[i], start);
+		error = fix(segment, number, translation, &translation->fixups[i], start);
 		if (error)
 			return error;
 	}

@@ -383,7 +383,7 @@ static int translate_ahead(struct space *space, struct reading *reading, uint64_
 }
 
 static enum status obtain(
-        struct space *space, struct memory *memory, uint64_t pc, bool confirmed, uint64_t reply[2])
+        struct space *space, struct memory *memory, uint64_t pc, unsigned how, uint64_t reply[2])
 {
 	struct reading reading = {space, memory, page_mode(space, memory, pc)};
 	uint32_t entry = entry_for(space, pc);
@@ -391,11 +391,15 @@ static enum status obtain(
 	/* The vsyscall page is executable and nobody can read it; the translator knows what is in it. */
 	if (reading.mode == CODE_UNREADABLE && pc >> 12 != 0xffffffffff600ul)
 		return STATUS_FAULT;
+	if (reading.mode == CODE_PROTECT && (how & TRANSLATE_UNWATCHED)) {
+		page_for(space, pc / CODE_PAGE, true)->self_check = true;
+		reading.mode = CODE_SELF_CHECK;
+	}
 	if (reading.mode == CODE_PROTECT) {
 		struct space_page *page = page_for(space, pc / CODE_PAGE, true);
 		page->was_watched = true;
 		cover_range(space, pc & -CODE_PAGE, (pc & -CODE_PAGE) + CODE_PAGE);
-		if (page->watch != PAGE_PENDING || !confirmed) {
+		if (page->watch != PAGE_PENDING || !(how & TRANSLATE_PROTECTED)) {
 			set_watch(space, page, PAGE_PENDING);
 			reply[0] = pc & -CODE_PAGE;
 			reply[1] = reply[0] + CODE_PAGE;
@@ -431,7 +435,7 @@ static uint64_t nanoseconds(void)
 }
 
 enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
-        bool confirmed, uint64_t reply[2])
+        unsigned how, uint64_t reply[2])
 {
 	uint64_t start = nanoseconds();
 	uint32_t entry = entry_for(space, pc);
@@ -447,7 +451,7 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 			region_sleep(space, space->entries.items[entry].region - 1);
 	}
 	if (!space->entries.items[entry].code)
-		status = obtain(space, memory, pc, confirmed, reply);
+		status = obtain(space, memory, pc, how, reply);
 	if (status == STATUS_OK && indirect && make_indirect(space, entry))
 		status = STATUS_RELEASE;
 	if (status == STATUS_OK) {

@@ -382,7 +382,7 @@ static enum status translate_for(struct process *process, const uint64_t *a, uin
 
 	if (space->users > 1 && space_needs_protection(space, &process->memory, a[0]))
 		return STATUS_SPLIT;
-	return space_translate(space, &process->memory, a[0], a[1], a[2], reply);
+	return space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
 }
 
 static enum status serve_request(struct supervisor *s, struct process *process, struct mailbox *mailbox)

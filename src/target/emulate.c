@@ -95,7 +95,7 @@ static void emulate_popf(struct thread *thread, unsigned size)
 	struct registers *regs = &thread->regs;
 	uint64_t value = 0, writable = size == 2 ? FLAGS_WRITABLE & 0xffff : FLAGS_WRITABLE;
 
-	if (usercopy(&value, (void *)regs->gpr[RSP], size) < 0)
+	if (read_program(&value, regs->gpr[RSP], size) < 0)
 		fault_natively(thread);
 	regs->gpr[RSP] += size;
 	regs->flags = (regs->flags & ~writable & ~FLAG_RF) | (value & writable) | 2;
@@ -123,7 +123,7 @@ static void emulate_load_gs(struct thread *thread, unsigned pop)
 	uint64_t all = ~FAULT_SIGNALS, old, base;
 
 	if (!process()->seccomp)
-		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, &old, 8);
+		syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &all, &old, 8);
 	long result = load_gs_selector(thread->slots[SLOT_ADDRESS], thread->number * THREAD_STRIDE, &base);
 	if (!process()->seccomp)
 		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &old, 0, 8);
@@ -133,30 +133,57 @@ static void emulate_load_gs(struct thread *thread, unsigned pop)
 	thread->regs.gpr[RSP] += pop;
 }
 
+/* Where the last-instruction pointer and the opcode are in an image, and how wide the pointer is. */
+static const struct x87_image {
+	uint8_t pointer, size, opcode; /* opcode 0: not in this image */
+} x87_images[] = {
+        [X87_IMAGE_ENV16] = {6, 2, 0},
+        [X87_IMAGE_ENV32] = {12, 4, 18},
+        [X87_IMAGE_FX32] = {8, 4, 6},
+        [X87_IMAGE_FX64] = {8, 8, 6},
+};
+
+/* The opcode that the x87 unit remembers: the program's, not that of a rewritten operand. */
+static void fix_x87_opcode(uint64_t at, uint64_t pc)
+{
+	uint8_t code[16] = {0};
+	unsigned i = 0;
+	uint16_t opcode;
+
+	for (unsigned n = 0; n < sizeof code && read_program(&code[n], pc + n, 1) == 0; n++)
+		;
+	while (i < 14 && is_prefix(code[i]))
+		i++;
+	if ((code[i] & 0xf8) != 0xd8 || read_program(&opcode, at, 2) < 0 || opcode == 0)
+		return;
+	opcode = (opcode & 0xf800) | (code[i] & 7) << 8 | code[i + 1];
+	write_program(at, &opcode, 2);
+}
+
 /*
  * The x87 unit remembers where its last instruction was: in the code cache.
  * Where that pointer was just stored for the program to see, put the program's
- * own address instead.
+ * own address instead. A short pointer stands for the only place in the cache
+ * that ends so.
  */
-static void fix_x87_pc(struct thread *thread, unsigned image)
+static void fix_x87_pc(struct thread *thread, unsigned kind)
 {
-	char *at = (char *)thread->slots[SLOT_ADDRESS];
+	const struct x87_image *image = &x87_images[kind & 3];
+	uint64_t at = thread->slots[SLOT_ADDRESS], pointer = 0, pc;
 	struct process *p = process();
-	uint64_t pointer = 0, pc;
 
-	at += image == X87_IMAGE_ENV16 ? 6 : image == X87_IMAGE_ENV32 ? 12 : 8;
-	unsigned size = image == X87_IMAGE_ENV16 ? 2 : image == X87_IMAGE_FX64 ? 8 : 4;
-	if (usercopy(&pointer, at, size) < 0 || pointer == 0)
+	if (read_program(&pointer, at + image->pointer, image->size) < 0 || pointer == 0)
 		return;
 	for (uint32_t i = 0; i < p->segment_count; i++) {
 		uint64_t code = p->segments[i].base + p->segments[i].code;
-		uint64_t keep = size == 8 ? 0 : size == 4 ? ~0xfffffffful : ~0xfffful;
-		/* A short pointer stands for the only place in the cache that ends so. */
+		uint64_t keep = image->size == 8 ? 0 : image->size == 4 ? ~0xfffffffful : ~0xfffful;
 		uint64_t address = (code & keep) | pointer;
-		if (size == 4 && address < code)
+		if (image->size == 4 && address < code)
 			address += 1ul << 32;
 		if (program_pc_of(address, &pc)) {
-			usercopy(at, &pc, size);
+			write_program(at + image->pointer, &pc, image->size);
+			if (image->opcode)
+				fix_x87_opcode(at + image->opcode, pc);
 			return;
 		}
 	}
@@ -176,7 +203,7 @@ static void emulate_far(struct thread *thread, unsigned argument)
 	if (kind == FAR_RET || kind == FAR_IRET) {
 		unsigned count = kind == FAR_RET ? 2 : 5;
 		for (unsigned i = 0; i < count; i++) {
-			if (usercopy(&words[i], (char *)regs->gpr[RSP] + i * size, size) < 0)
+			if (read_program(&words[i], regs->gpr[RSP] + i * size, size) < 0)
 				fault_natively(thread);
 		}
 		if ((uint16_t)words[1] != CODE_SELECTOR)
@@ -190,15 +217,14 @@ static void emulate_far(struct thread *thread, unsigned argument)
 		}
 		return;
 	}
-	if (usercopy(&words[0], (char *)address, size) < 0 ||
-	        usercopy(&words[1], (char *)address + size, 2) < 0)
+	if (read_program(&words[0], address, size) < 0 || read_program(&words[1], address + size, 2) < 0)
 		fault_natively(thread);
 	if ((uint16_t)words[1] != CODE_SELECTOR)
 		release(thread);
 	if (kind == FAR_CALL) {
 		uint64_t back[2] = {regs->pc + EMULATE_LENGTH(thread->slots[SLOT_DETAIL]), CODE_SELECTOR};
 		for (unsigned i = 0; i < 2; i++) {
-			if (usercopy((char *)regs->gpr[RSP] - (2 - i) * size, &back[i], size) < 0)
+			if (write_program(regs->gpr[RSP] - (2 - i) * size, &back[i], size) < 0)
 				fault_natively(thread);
 		}
 		regs->gpr[RSP] -= 2 * size;
@@ -220,6 +246,7 @@ void handle_emulate(struct thread *thread)
 		emulate_xgetbv(thread);
 		break;
 	case EMULATE_POPF:
+		thread->step_armed = 0;
 		emulate_popf(thread, argument);
 		break;
 	case EMULATE_RDGSBASE:

@@ -158,6 +158,9 @@ resume_by_table:
 	load_registers_but_rax_rcx_rsp
 	pushq	OWN(THREAD_FLAGS)
 	popfq
+	lahf
+	seto	%al
+	mov	%rax, SLOT(SLOT_FLAGS)
 	mov	REGISTER(4), %rsp
 	mov	OWN(THREAD_PC), %rcx
 	mov	table_base(%rip), %rax
@@ -264,7 +267,7 @@ signal_entry:
 	jnz	signal_native
 	shr	$16, %rax
 	jz	signal_native
-	cmp	table_base+20(%rip), %rax	/* info.thread_count */
+	cmp	table_base+20(%rip), %eax	/* info.thread_count */
 	jae	signal_native
 	mov	%rsp, %rbx
 	and	$-16, %rsp
@@ -346,9 +349,9 @@ probe_natively:
 	mov	REGISTER(4), %rsp
 	jmp	*OWN(THREAD_PC)
 
-/* long usercopy(void *to, const void *from, size_t size): 0 or -EFAULT. */
-	.globl	usercopy, usercopy_start, usercopy_end, usercopy_fault
-usercopy:
+/* long usercopy_direct(void *to, const void *from, size_t size): 0 or -EFAULT. */
+	.globl	usercopy_direct, usercopy_start, usercopy_end, usercopy_fault
+usercopy_direct:
 	mov	%rdx, %rcx
 usercopy_start:
 	rep	movsb

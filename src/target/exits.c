@@ -3,6 +3,24 @@
  */
 #include "target/stub.h"
 
+bool is_prefix(uint8_t byte)
+{
+	switch (byte) {
+	case 0x26:
+	case 0x2e:
+	case 0x36:
+	case 0x3e:
+	case 0x64 ... 0x67:
+	case 0xf0:
+	case 0xf2:
+	case 0xf3:
+	case 0x40 ... 0x4f:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void set_program_gs(struct thread *thread, uint64_t base)
 {
 	struct process *p = process();
@@ -51,7 +69,7 @@ _Noreturn void release(struct thread *thread)
 	uint64_t image[3] = {thread->regs.gpr[RAX], thread->regs.flags, thread->regs.pc};
 
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
-	if (usercopy((void *)(thread->regs.gpr[RSP] - 152), image, sizeof image) < 0)
+	if (write_program(thread->regs.gpr[RSP] - 152, image, sizeof image) < 0)
 		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);
 	if (!process()->seccomp) {
 		syscall2(__NR_sigaltstack, &thread->altstack, 0);
@@ -71,6 +89,33 @@ _Noreturn void fault_natively(struct thread *thread)
 }
 
 /*
+ * A branch to an address that is none. The CPU blames the branch and leaves
+ * everything as it was before it; so take it back and have the CPU do it again.
+ */
+static _Noreturn void fault_at_branch(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	uint32_t place = thread->slots[SLOT_BRANCH];
+	const struct segment_layout *segment = &process()->segments[PLACE_SEGMENT(place)];
+	uint8_t code[16] = {0};
+	unsigned at = 0, size = 0;
+
+	if (!program_pc_of(segment->base + segment->code + PLACE_OFFSET(place), &regs->pc))
+		stub_panic("no record of the branch at", place);
+	while (size < sizeof code && read_program(&code[size], regs->pc + size, 1) == 0)
+		size++;
+	while (at < 14 && is_prefix(code[at]))
+		at++;
+	if (code[at] == 0xc3)
+		regs->gpr[RSP] -= 8;
+	else if (code[at] == 0xc2)
+		regs->gpr[RSP] -= 8 + (code[at + 1] | code[at + 2] << 8);
+	else if (code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2)
+		regs->gpr[RSP] += 8;
+	fault_natively(thread);
+}
+
+/*
  * Takes the write permission from a page with code on it and has it translated
  * then: what is translated must not change unnoticed.
  */
@@ -79,10 +124,14 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 	uint64_t status;
 
 	lock(&process()->protect_lock);
+	if (!process()->segv_taken) {
+		process()->segv_taken = 1;
+		set_kernel_mask(thread->mask);
+	}
 	do {
 		uint64_t *reply = thread->mailbox->reply;
 		syscall3(__NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
-		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 1);
+		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, TRANSLATE_PROTECTED);
 	} while (status == STATUS_PROTECT);
 	unlock(&process()->protect_lock);
 	return status;
@@ -90,8 +139,15 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 
 void handle_exit(struct thread *thread, int indirect)
 {
+	if (indirect && (int64_t)(thread->regs.pc << 16) >> 16 != (int64_t)thread->regs.pc) {
+		if (thread->pending)
+			deliver_pending(thread);
+		fault_at_branch(thread);
+	}
 	for (;;) {
-		uint64_t status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0);
+		bool blocked = process()->segv_blockers && !process()->segv_taken;
+		uint64_t status = ask(
+		        thread, OP_TRANSLATE, thread->regs.pc, indirect, blocked ? TRANSLATE_UNWATCHED : 0);
 		if (status == STATUS_PROTECT)
 			status = protect_and_translate(thread, indirect);
 		switch (status) {

@@ -135,7 +135,7 @@ struct info {
 /* ---- the channel ---- */
 
 enum operation {
-	OP_TRANSLATE,   /* pc, indirect?, protected as told? -> code address, or a status below */
+	OP_TRANSLATE,   /* pc, indirect?, TRANSLATE_* -> code address, or a status below */
 	OP_REMAPPED,    /* start, end: mappings there were made, changed or removed */
 	OP_WRITE_FAULT, /* address: a write to a watched page? -> STATUS_OK: make [reply1, reply2) writable
 	                   again */
@@ -156,6 +156,10 @@ enum status {
 	STATUS_SPLIT,   /* this process needs a cache of its own first: OP_NEW_SPACE, then ask again */
 	STATUS_RELEASE, /* the supervisor gives this thread up: run natively */
 };
+
+/* The third argument of OP_TRANSLATE. */
+#define TRANSLATE_PROTECTED 1 /* the page is protected, as STATUS_PROTECT asked */
+#define TRANSLATE_UNWATCHED 2 /* a write to a watched page might not come to us */
 
 #define MAILBOX_FREE    0
 #define MAILBOX_IDLE    1

@@ -38,7 +38,7 @@ void install_altstack(struct thread *thread)
 
 uint64_t kernel_mask_for(uint64_t mask)
 {
-	return mask & ~FAULT_SIGNALS;
+	return process()->segv_taken ? mask & ~SIGBIT(K_SIGSEGV) : mask;
 }
 
 void set_kernel_mask(uint64_t mask)
@@ -81,18 +81,36 @@ void install_handlers(struct signal_action *actions)
 	}
 }
 
+/*
+ * Fault signals that the program ignores are caught all the same, because a fault
+ * is never ignored; but across execve they must be ignored.
+ */
+void ignore_for_exec(struct thread *thread, bool ignore)
+{
+	static const struct signal_action ignored = {.handler = K_SIG_IGN, .flags = K_SA_RESTORER};
+
+	for (int number = 1; number <= 31; number++) {
+		if ((SIGBIT(number) & FAULT_SIGNALS) && thread->actions[number].handler == K_SIG_IGN) {
+			if (ignore)
+				syscall4(__NR_rt_sigaction, number, &ignored, 0, 8);
+			else
+				install(number, &thread->actions[number]);
+		}
+	}
+}
+
 void syscall_sigaction(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
 	int number = regs->gpr[RDI];
 	struct signal_action action, old;
-	void *new_action = (void *)regs->gpr[RSI], *old_action = (void *)regs->gpr[RDX];
+	uint64_t new_action = regs->gpr[RSI], old_action = regs->gpr[RDX];
 	long result = 0;
 
 	if (regs->gpr[R10] != 8 || number < 1 || number > 64 ||
 	        (new_action && (SIGBIT(number) & UNBLOCKABLE))) {
 		result = -K_EINVAL;
-	} else if (new_action && usercopy(&action, new_action, sizeof action) < 0) {
+	} else if (new_action && read_program(&action, new_action, sizeof action) < 0) {
 		result = -K_EFAULT;
 	} else {
 		lock(&process()->action_lock);
@@ -106,7 +124,7 @@ void syscall_sigaction(struct thread *thread)
 		unlock(&process()->action_lock);
 		if (SIGBIT(number) & UNBLOCKABLE)
 			old = (struct signal_action){0};
-		if (result == 0 && old_action && usercopy(old_action, &old, sizeof old) < 0)
+		if (result == 0 && old_action && write_program(old_action, &old, sizeof old) < 0)
 			result = -K_EFAULT;
 	}
 	regs->gpr[RAX] = result;
@@ -157,16 +175,25 @@ static void requeue_held(struct thread *thread)
 	}
 }
 
+/* A thread that blocks SIGSEGV would die of a write to a watched page: then pages are not watched. */
+void count_segv_blocker(uint64_t old, uint64_t new)
+{
+	uint64_t bit = SIGBIT(K_SIGSEGV);
+
+	if ((old ^ new) & bit)
+		__atomic_fetch_add(&process()->segv_blockers, new &bit ? 1 : -1, __ATOMIC_RELAXED);
+}
+
 void syscall_sigprocmask(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
-	void *set = (void *)regs->gpr[RSI], *old_set = (void *)regs->gpr[RDX];
+	uint64_t set = regs->gpr[RSI], old_set = regs->gpr[RDX];
 	uint64_t old = thread->mask, value = 0;
 	long result = 0;
 
 	if (regs->gpr[R10] != 8)
 		result = -K_EINVAL;
-	else if (set && usercopy(&value, set, 8) < 0)
+	else if (set && read_program(&value, set, 8) < 0)
 		result = -K_EFAULT;
 	if (result == 0 && set) {
 		value &= ~UNBLOCKABLE;
@@ -184,11 +211,12 @@ void syscall_sigprocmask(struct thread *thread)
 			result = -K_EINVAL;
 		}
 		if (result == 0 && thread->mask != old) {
+			count_segv_blocker(old, thread->mask);
 			set_kernel_mask(thread->mask);
 			requeue_held(thread);
 		}
 	}
-	if (result == 0 && old_set && usercopy(old_set, &old, 8) < 0)
+	if (result == 0 && old_set && write_program(old_set, &old, 8) < 0)
 		result = -K_EFAULT;
 	regs->gpr[RAX] = result;
 }
@@ -229,19 +257,19 @@ static long set_altstack(struct thread *thread, const struct kernel_stack *wante
 void syscall_sigaltstack(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
-	void *new_stack = (void *)regs->gpr[RDI], *old_stack = (void *)regs->gpr[RSI];
+	uint64_t new_stack = regs->gpr[RDI], old_stack = regs->gpr[RSI];
 	struct kernel_stack wanted, old = thread->altstack;
 	long result = 0;
 
 	old.flags = altstack_flags(&thread->altstack, regs->gpr[RSP]);
 	old.padding = 0;
 	if (new_stack) {
-		if (usercopy(&wanted, new_stack, sizeof wanted) < 0)
+		if (read_program(&wanted, new_stack, sizeof wanted) < 0)
 			result = -K_EFAULT;
 		else
 			result = set_altstack(thread, &wanted, regs->gpr[RSP]);
 	}
-	if (result == 0 && old_stack && usercopy(old_stack, &old, sizeof old) < 0)
+	if (result == 0 && old_stack && write_program(old_stack, &old, sizeof old) < 0)
 		result = -K_EFAULT;
 	regs->gpr[RAX] = result;
 }
@@ -295,6 +323,8 @@ static void registers_from_code(
 		regs->gpr[RCX] = slots[SLOT_RCX];
 	if (place->state & RECORD_RAX)
 		regs->gpr[RAX] = slots[SLOT_RAX];
+	if (place->state & RECORD_BIASED)
+		regs->gpr[RECORD_BIASED_REGISTER(place->state)] -= slots[SLOT_PROGRAM_GS];
 	if (place->state & RECORD_SCRATCH_A)
 		regs->gpr[RECORD_A_REGISTER(place->state)] = slots[SLOT_SCRATCH_A];
 	if (place->state & RECORD_SCRATCH_B)
@@ -381,14 +411,12 @@ static bool build_frame(struct thread *thread, int number, const struct signal_a
 	c->fpstate = fp;
 	frame.context.flags = details->flags;
 	frame.context.stack = thread->altstack;
-	if (thread->altstack.size == 0)
-		frame.context.stack.flags = K_SS_DISABLE;
 	frame.context.mask = thread->mask;
 	fix_fpstate_pc(fpstate);
-	if (usercopy((void *)fp, (void *)fpstate, fpsize) < 0)
+	if (write_program(fp, (void *)fpstate, fpsize) < 0)
 		return false;
 	/* Without SA_SIGINFO the kernel leaves the siginfo part of the frame alone. */
-	if (usercopy((void *)at, &frame,
+	if (write_program(at, &frame,
 	            action->flags & K_SA_SIGINFO ? sizeof frame : offsetof(struct signal_frame, siginfo)) < 0)
 		return false;
 
@@ -506,7 +534,7 @@ static void capture(struct thread *thread, int number, const struct kernel_sigin
 	details_from_context(&thread->details, context);
 	if (fpstate)
 		memcpy((char *)thread + THREAD_FPSTATE, (void *)fpstate, fpstate_size(fpstate));
-	context->mask = ~FAULT_SIGNALS;
+	context->mask = ~FAULT_SIGNALS | kernel_mask_for(thread->mask);
 	thread->pending = number;
 }
 
@@ -543,13 +571,16 @@ static void start_stepping(
 	thread->info = *siginfo;
 	thread->stepping = STEP_TO_BOUNDARY;
 	context->mcontext.eflags |= FLAG_TF;
-	context->mask = ~FAULT_SIGNALS;
+	context->mask = ~FAULT_SIGNALS | (kernel_mask_for(thread->mask) & ~SIGBIT(K_SIGTRAP));
 }
 
 /* The program set the trap flag: it wants SIGTRAP after every instruction of its own. */
 static void program_step(struct thread *thread, struct kernel_siginfo *siginfo,
         struct kernel_ucontext *context, const struct code_place *place)
 {
+	/* On the way to an instruction nothing was executed yet. */
+	if (place->state & RECORD_TRANSIT)
+		return;
 	if (!thread->step_armed) {
 		thread->step_armed = 1;
 		return;
@@ -685,10 +716,10 @@ void handle_signal(
 		context->mcontext.rip = (uint64_t)usercopy_fault;
 	else if (fault && rip == (uint64_t)load_gs_start)
 		context->mcontext.rip = (uint64_t)load_gs_fault;
-	else if (fault && thread->probing && rip == thread->regs.pc)
-		handle_probe(thread, number, siginfo, context);
 	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && thread->probing)
 		probe_step(thread, number, siginfo, context);
+	else if (fault && thread->probing && rip == thread->regs.pc)
+		handle_probe(thread, number, siginfo, context);
 	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE)
 		handle_step(thread, siginfo, context);
 	else if (fault)
@@ -728,7 +759,7 @@ _Noreturn void syscall_sigreturn(struct thread *thread)
 	struct signal_frame frame = {0};
 	uint64_t at = regs->gpr[RSP] - 8 + offsetof(struct signal_frame, context);
 
-	if (usercopy(&frame.context, (void *)at, sizeof frame.context) < 0) {
+	if (read_program(&frame.context, at, sizeof frame.context) < 0) {
 		/* The kernel answers a bad frame with SIGSEGV; let it read the same frame and say so. */
 		regs->pc -= 2;
 		thread->info = (struct kernel_siginfo){.number = K_SIGSEGV, .code = K_SI_KERNEL};
@@ -737,10 +768,12 @@ _Noreturn void syscall_sigreturn(struct thread *thread)
 		thread->pending = K_SIGSEGV;
 		deliver_pending(thread);
 	}
+	/* With the stack pointer from before: the kernel does not change the stack it is on either. */
+	set_altstack(thread, &frame.context.stack, regs->gpr[RSP]);
 	registers_from_context(regs, &frame.context.mcontext);
 	regs->flags = (regs->flags & 0x244dd5ul) | 0x202;
+	count_segv_blocker(thread->mask, frame.context.mask);
 	thread->mask = frame.context.mask & ~UNBLOCKABLE;
-	set_altstack(thread, &frame.context.stack, regs->gpr[RSP]);
 	requeue_held(thread);
 	thread->step_armed = 0;
 	context_to_resume(thread, &frame.context);

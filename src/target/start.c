@@ -63,7 +63,6 @@ void start(void)
 	thread_prepare(thread, 1);
 	thread->actions = p->actions;
 	thread->regs = *(const struct registers *)&i->registers;
-	thread->altstack.flags = K_SS_DISABLE;
 	set_program_gs(thread, i->program_gs);
 	thread->mailbox = mailbox_claim();
 	thread->tid = syscall0(__NR_gettid);

@@ -46,7 +46,9 @@ struct process {
 	uint32_t protect_lock; /* so that what the supervisor knows of watched pages is what the kernel knows
 	                        */
 	uint32_t space;
-	uint32_t seccomp; /* the program restricts its system calls: make none of ours */
+	uint32_t segv_taken;    /* SIGSEGV is never blocked in the kernel: watched pages need it */
+	uint32_t segv_blockers; /* threads of a program without watched pages that block it */
+	uint32_t seccomp;       /* the program restricts its system calls: make none of ours */
 	uint32_t segment_count;
 	struct segment_layout segments[MAX_SEGMENTS];
 	uint64_t thread_bits[8192 / 64];
@@ -69,7 +71,7 @@ _Noreturn void return_from_frame(struct signal_frame *frame);
 _Noreturn void return_natively(struct signal_frame *frame, uint64_t gs_base);
 _Noreturn void run_natively(void);
 _Noreturn void probe_natively(void);
-long usercopy(void *to, const void *from, size_t size);
+long usercopy_direct(void *to, const void *from, size_t size);
 long load_gs_selector(uint16_t selector, uint64_t own_base, uint64_t *base);
 
 /* ---- where things are ---- */
@@ -94,6 +96,18 @@ static inline struct thread *thread_at(uint64_t number)
 	return (struct thread *)(stub_base() + LAYOUT_THREADS + number * THREAD_STRIDE);
 }
 
+static inline struct thread *current_thread(void)
+{
+	struct thread *thread;
+	__asm__("mov %%gs:stub_image+%c1(%%rip), %0" : "=r"(thread) : "i"(LAYOUT_THREADS + SLOT_THREAD * 8));
+	return thread;
+}
+
+/* ---- usercopy.c ---- */
+/* Reads or writes the program's memory: 0 or -EFAULT. The only way the stub's C touches it. */
+long read_program(void *to, uint64_t from, size_t size);
+long write_program(uint64_t to, const void *from, size_t size);
+
 /* ---- request.c ---- */
 struct mailbox *mailbox_claim(void);
 void mailbox_release(struct mailbox *mailbox);
@@ -102,6 +116,8 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 
 /* ---- exits.c ---- */
 void handle_exit(struct thread *thread, int indirect);
+/* A legacy or REX prefix of an instruction. */
+bool is_prefix(uint8_t byte);
 void set_program_gs(struct thread *thread, uint64_t base);
 _Noreturn void release(struct thread *thread);
 void leave_space(struct thread *thread);
@@ -152,6 +168,8 @@ _Noreturn void syscall_sigreturn(struct thread *thread);
 void install_handlers(struct signal_action *actions);
 void install_altstack(struct thread *thread);
 void set_kernel_mask(uint64_t mask);
+void count_segv_blocker(uint64_t old, uint64_t new);
+void ignore_for_exec(struct thread *thread, bool ignore);
 uint64_t kernel_mask_for(uint64_t mask);
 
 /* ---- report.c ---- */

@@ -54,7 +54,7 @@ static void syscall_arch_prctl(struct thread *thread)
 			thread->regs.gpr[RAX] = 0;
 		}
 	} else if (code == ARCH_GET_GS) {
-		thread->regs.gpr[RAX] = usercopy((void *)value, &thread->slots[SLOT_PROGRAM_GS], 8);
+		thread->regs.gpr[RAX] = write_program(value, &thread->slots[SLOT_PROGRAM_GS], 8);
 	} else if (code == ARCH_REQ_XCOMP_PERM || code == ARCH_REQ_XCOMP_GUEST_PERM ||
 	           (code >= ARCH_CET_STATUS && code <= ARCH_SHSTK_LAST)) {
 		thread->regs.gpr[RAX] = -K_EINVAL; /* as a kernel without AMX and shadow stacks says */
@@ -132,6 +132,7 @@ void handle_syscall(struct thread *thread)
 	uint64_t number = regs->gpr[RAX];
 
 	thread->slots[SLOT_TARGET] = 0;
+	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
 	switch (number) {
 	case __NR_rt_sigreturn:
 		syscall_sigreturn(thread);

@@ -92,7 +92,7 @@ static long plan_clone(struct thread *thread, long number, struct clone_plan *pl
 			return -K_EINVAL;
 		if (size > sizeof plan->clone3)
 			return -K_E2BIG;
-		if (usercopy(&plan->clone3, (void *)gpr[RDI], size) < 0)
+		if (read_program(&plan->clone3, gpr[RDI], size) < 0)
 			return -K_EFAULT;
 		if (!plan->clone3.stack != !plan->clone3.stack_size)
 			return -K_EINVAL;
@@ -113,7 +113,7 @@ static long plan_clone(struct thread *thread, long number, struct clone_plan *pl
 static void block_signals(void)
 {
 	uint64_t all = ~FAULT_SIGNALS;
-	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
+	syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &all, 0, 8);
 }
 
 /* CLONE_CLEAR_SIGHAND: the kernel forgot the child's handlers, ours among them. */
@@ -145,6 +145,8 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	p->thread_bits[thread->number / 64] |= 1ul << (thread->number & 63);
 	p->action_lock = 0;
 	p->protect_lock = 0;
+	p->segv_blockers = 0;
+	count_segv_blocker(0, thread->mask);
 	thread->mailbox = mailbox;
 	thread->tid = syscall0(__NR_gettid);
 	thread->held = 0;
@@ -187,6 +189,7 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 	child->regs = thread->regs;
 	child_registers(child, plan);
 	child->mask = thread->mask;
+	count_segv_blocker(0, child->mask);
 	child->actions = thread->actions;
 	child->altstack.flags = K_SS_DISABLE;
 	if (plan->flags & K_CLONE_VFORK)
@@ -209,6 +212,7 @@ static void discard_child(struct thread *child)
 {
 	if (child->mailbox)
 		mailbox_release(child->mailbox);
+	count_segv_blocker(child->mask, 0);
 	free_number(child->number);
 }
 
@@ -270,6 +274,7 @@ void syscall_exit(struct thread *thread)
 		syscall1(__NR_exit, thread->regs.gpr[RDI]);
 	if (thread->mailbox)
 		mailbox_release(thread->mailbox);
+	count_segv_blocker(thread->mask, 0);
 	leave_thread(&process()->thread_bits[number / 64], ~(1ul << (number & 63)));
 }
 
@@ -303,12 +308,16 @@ void syscall_execve(struct thread *thread, long number)
 	bool follow = info()->children && !process()->seccomp && !gains_rights(thread, number);
 
 	ask(thread, OP_EXEC, follow, thread->vfork_parent != NULL, 0);
-	/* The new program inherits the mask: now it must be exactly the program's. */
-	if (!process()->seccomp)
+	/* The new program inherits mask and ignored signals: now they must be exactly the program's. */
+	if (!process()->seccomp) {
+		ignore_for_exec(thread, true);
 		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &thread->mask, 0, 8);
+	}
 	uint64_t result = syscall_window();
-	if (!process()->seccomp)
+	if (!process()->seccomp) {
 		set_kernel_mask(thread->mask);
+		ignore_for_exec(thread, false);
+	}
 	ask(thread, OP_EXEC_FAILED, follow, thread->vfork_parent != NULL, 0);
 	thread->regs.gpr[RAX] = result;
 }

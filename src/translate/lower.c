@@ -32,7 +32,7 @@ static uint32_t in_b(uint8_t reg)
 
 static uint32_t biased(uint8_t reg)
 {
-	return RECORD_BIASED | (uint32_t)reg << 16;
+	return RECORD_BIASED | (uint32_t)reg << 8;
 }
 
 static uint64_t next_pc(const struct instruction *instruction)
@@ -172,8 +172,9 @@ static void lower_gs_vector(struct lowering *lowering, const struct instruction 
 }
 
 /*
- * String instructions, xlat and maskmov have their address in a fixed register,
- * which string instructions also change: it has the GS base added meanwhile.
+ * String instructions, xlat, maskmov and a few others have their address in one
+ * register and nothing else, and string instructions change it: it has the GS
+ * base added meanwhile.
  *
  *     mov  gs:[SLOT_SCRATCH_B], b
  *     mov  b, gs:[SLOT_PROGRAM_GS]
@@ -205,7 +206,8 @@ static void lower_gs_implicit(struct lowering *lowering, const struct instructio
 	emit_record(emitter, next, in_b(b) | biased(base));
 	emit_reload(emitter, b, SLOT_PROGRAM_GS);
 	EMIT(emitter, 0x48, 0xf7, 0xd0 | b);
-	EMIT(emitter, 0x48, 0x8d, 0x44 | base << 3, b << 3 | base, 1);
+	EMIT(emitter, 0x48 | (base & 8) >> 1 | base >> 3, 0x8d, 0x44 | (base & 7) << 3, b << 3 | (base & 7),
+	        1);
 	emit_record(emitter, next, in_b(b));
 	emit_reload(emitter, b, SLOT_SCRATCH_B);
 }
@@ -331,7 +333,7 @@ static void lower_continue(struct lowering *lowering, uint64_t pc)
 {
 	if (lowering->following && lowering->following->pc == pc)
 		return;
-	emit_record(lowering->emitter, pc, RECORD_BOUNDARY);
+	emit_record(lowering->emitter, pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	emit_site(lowering->emitter, JMP, pc);
 }
 
@@ -364,7 +366,7 @@ static void lower_loop(struct lowering *lowering, const struct instruction *inst
 		EMIT(emitter, 0x67);
 	EMIT(emitter, instruction->opcode, 0);
 	taken = emit_offset(emitter) - 1;
-	emit_record(emitter, next, RECORD_BOUNDARY);
+	emit_record(emitter, next, RECORD_BOUNDARY | RECORD_TRANSIT);
 	if (follows) {
 		EMIT(emitter, 0xeb, 0);
 		over = emit_offset(emitter) - 1;
@@ -372,7 +374,7 @@ static void lower_loop(struct lowering *lowering, const struct instruction *inst
 		emit_site(emitter, JMP, next);
 	}
 	emit_rel8_here(emitter, taken);
-	emit_record(emitter, instruction->target, RECORD_BOUNDARY);
+	emit_record(emitter, instruction->target, RECORD_BOUNDARY | RECORD_TRANSIT);
 	emit_site(emitter, JMP, instruction->target);
 	if (follows)
 		emit_rel8_here(emitter, over);
@@ -392,7 +394,7 @@ static void emit_push_return(struct emitter *emitter, const struct instruction *
 static void lower_call(struct lowering *lowering, const struct instruction *instruction)
 {
 	emit_push_return(lowering->emitter, instruction);
-	emit_record(lowering->emitter, instruction->target, RECORD_BOUNDARY);
+	emit_record(lowering->emitter, instruction->target, RECORD_BOUNDARY | RECORD_TRANSIT);
 	emit_site(lowering->emitter, JMP, instruction->target);
 }
 
@@ -452,6 +454,7 @@ static void lower_branch_operand(struct lowering *lowering, const struct instruc
 static void lower_indirect(struct lowering *lowering, const struct instruction *instruction)
 {
 	lower_probe_spills(lowering, instruction);
+	emit_branch_place(lowering->emitter);
 	lower_branch_operand(lowering, instruction);
 	if (instruction->kind == KIND_CALL_INDIRECT)
 		emit_push_return(lowering->emitter, instruction);
@@ -467,6 +470,7 @@ static void lower_indirect(struct lowering *lowering, const struct instruction *
 static void lower_return(struct lowering *lowering, const struct instruction *instruction)
 {
 	lower_probe_spills(lowering, instruction);
+	emit_branch_place(lowering->emitter);
 	EMIT(lowering->emitter, 0x59);
 	if (instruction->pop)
 		emit_add_number(lowering->emitter, RSP, instruction->pop);
@@ -716,7 +720,7 @@ static void lower_check(struct lowering *lowering, const struct block *block)
 	/* Nobody can read that page, or change it. */
 	if (fetch_in_vsyscall_page(pc))
 		return;
-	emit_record(emitter, block->pc, RECORD_BOUNDARY);
+	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	lower_probe_spills(lowering, region_at(lowering->region, block, 0));
 	for (uint32_t i = 0; i < block->count; i++) {
 		const struct instruction *instruction = region_at(lowering->region, block, i);

@@ -6,6 +6,7 @@
  * displacement nor an extension bit, so an instruction never gets longer and an
  * operand ah..bh, which allows no REX prefix, stays possible.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "translate/operand.h"
@@ -39,8 +40,8 @@ uint8_t operand_pick(uint16_t avoid)
 	for (unsigned i = 0; i < sizeof(candidates); i++)
 		if (!(avoid & 1u << candidates[i]))
 			return candidates[i];
-	/* cmpxchg16b uses four; nothing uses five besides its address. */
-	return NO_REGISTER;
+	/* cmpxchg16b uses four besides its address; nothing uses more. */
+	abort();
 }
 
 static bool is_segment(uint8_t prefix)

@@ -20,6 +20,7 @@
  *
  *     mov  gs:[SLOT_RCX], rcx
  *     mov  gs:[SLOT_RAX], rax
+ *     mov  gs:[SLOT_BRANCH], <where this is>
  *     mov  rcx, <target pc>            ; or pop rcx for a return
  *     lahf
  *     seto al
@@ -27,6 +28,9 @@
  *     mov  rax, [table base]
  *     mov  ax, cx
  *     jmp  [rax*8]
+ *
+ * SLOT_BRANCH is for a target that is no address at all (not canonical): the CPU
+ * then blames the branch, not the target.
  *
  * An entry leads to a thunk, which compares rcx with the one pc it stands for,
  * and either restores rcx and rax and runs the block or goes to the next thunk
@@ -47,17 +51,23 @@
 #define BRANCH_TABLE_BYTES   (BRANCH_TABLE_ENTRIES * 8)
 
 /* Slots, in units of 8 bytes from the start of the slots page. */
-#define SLOT_RCX        0 /* the program's rcx while rcx holds a pc */
-#define SLOT_RAX        1 /* the program's rax during an indirect branch */
-#define SLOT_SCRATCH_A  2 /* a borrowed register, see RECORD_SCRATCH_A */
-#define SLOT_SCRATCH_B  3 /* a second one */
-#define SLOT_ADDRESS    4 /* argument of ROUTINE_EMULATE: an operand's address or value */
-#define SLOT_DETAIL     5 /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
-#define SLOT_PROGRAM_GS 6 /* the GS base the program believes it has */
-#define SLOT_TARGET     7 /* where the stub resumes translated code */
-#define SLOT_THREAD     8 /* the stub's record of this thread */
-#define SLOT_FLAGS      9 /* the status flags during an indirect branch, as lahf and seto al leave them */
+#define SLOT_RCX        0  /* the program's rcx while rcx holds a pc */
+#define SLOT_RAX        1  /* the program's rax during an indirect branch */
+#define SLOT_SCRATCH_A  2  /* a borrowed register, see RECORD_SCRATCH_A */
+#define SLOT_SCRATCH_B  3  /* a second one */
+#define SLOT_ADDRESS    4  /* argument of ROUTINE_EMULATE: an operand's address or value */
+#define SLOT_DETAIL     5  /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
+#define SLOT_PROGRAM_GS 6  /* the GS base the program believes it has */
+#define SLOT_TARGET     7  /* where the stub resumes translated code */
+#define SLOT_THREAD     8  /* the stub's record of this thread */
+#define SLOT_BRANCH     10 /* which branch it was: FIXUP_PLACE */
+#define SLOT_FLAGS      9  /* the status flags during an indirect branch, as lahf and seto al leave them */
 #define SLOT_COUNT      16
+
+/* A place in the code cache. */
+#define PLACE(segment, offset) ((uint32_t)(segment) << 28 | (uint32_t)(offset))
+#define PLACE_SEGMENT(place)   ((place) >> 28)
+#define PLACE_OFFSET(place)    ((place)&0xfffffff)
 
 /*
  * Routines: where translated code leaves to, by a direct jmp. All of them find
@@ -117,10 +127,11 @@
 #define RECORD_SCRATCH_A              0x08 /* the register in bits 8-11 is in SLOT_SCRATCH_A */
 #define RECORD_SCRATCH_B              0x10 /* the register in bits 12-15 is in SLOT_SCRATCH_B */
 #define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */
-#define RECORD_BIASED                 0x40 /* the register in bits 16-19 has the program's GS base added to it */
+#define RECORD_BIASED                 0x40 /* the register in bits 8-11 has the program's GS base added to it */
+#define RECORD_TRANSIT                0x80 /* on the way to pc: a boundary, but not the instruction itself */
 #define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)
 #define RECORD_B_REGISTER(state)      ((state) >> 12 & 15)
-#define RECORD_BIASED_REGISTER(state) ((state) >> 16 & 15)
+#define RECORD_BIASED_REGISTER(state) ((state) >> 8 & 15)
 
 #ifndef __ASSEMBLER__
 struct record {

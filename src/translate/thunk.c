@@ -22,7 +22,7 @@ int translate_thunk(uint64_t pc, struct translation *out)
 	next = emit_thunk(&emitter, pc, false);
 	if (entry)
 		entry->thunk_next = next;
-	emit_record(&emitter, pc, RECORD_BOUNDARY);
+	emit_record(&emitter, pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	emit_site(&emitter, JMP, pc);
 	emit_tail(&emitter, NULL);
 	return emit_finish(&emitter);
@@ -49,7 +49,7 @@ int translate_bridge(uint64_t pc, struct translation *out, uint32_t *literal_off
 
 	emit_init(&emitter, out, pc);
 	emit_entry(&emitter, pc, false);
-	emit_record(&emitter, pc, RECORD_BOUNDARY);
+	emit_record(&emitter, pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	EMIT(&emitter, 0xff, 0x25, 2, 0, 0, 0);
 	emit_breaks(&emitter, 2);
 	*literal_offset = emit_offset(&emitter);
@@ -73,7 +73,7 @@ int translate_veneer(
 		uint8_t slots[3], count;
 	} moved[ROUTINE_COUNT] = {
 	        [ROUTINE_EXIT] = {{SLOT_RCX}, 1},
-	        [ROUTINE_MISS] = {{SLOT_RCX, SLOT_RAX}, 2},
+	        [ROUTINE_MISS] = {{SLOT_RCX, SLOT_RAX, SLOT_BRANCH}, 3},
 	        [ROUTINE_SYSCALL] = {{SLOT_RCX}, 1},
 	        [ROUTINE_EMULATE] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL}, 3},
 	};

@@ -24,6 +24,7 @@ enum fixup_kind {
 	FIXUP_NEAR,       /* rel32 to program address pc + value */
 	FIXUP_ABSOLUTE,   /* 64 bits: pc + value */
 	FIXUP_NEGATED,    /* 64 bits: -(pc + value) */
+	FIXUP_PLACE,      /* 32 bits: this field's own place in the code cache, PLACE() */
 };
 
 struct fixup {

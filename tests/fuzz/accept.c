@@ -1,35 +1,63 @@
 /*
  * Which decoded instructions may be in a sequence.
  *
- * Not those whose result differs from run to run (time, random numbers, the CPU's number), or by design (cpuid, xgetbv),
- * not system calls, not waits, and not branches: pieces.c makes those with targets that exist. Those that fault by
- * their nature or that many CPUs lack are kept, but few, because nothing after them in the sequence would be tested.
+ * Not those whose result differs from run to run (time, random numbers, the CPU's number), or by design
+ * (cpuid, xgetbv), not system calls, not waits, and not branches: pieces.c makes those with targets that
+ * exist. Those that fault by their nature or that many CPUs lack are kept, but few, because nothing after
+ * them in the sequence would be tested.
  */
 #include "fuzz.h"
 
 /* What pieces.c emits with operands under control: random ones would not be repeatable, or set TF. */
 static const ZydisMnemonic never[] = {
-	/* system calls and the like */
-	ZYDIS_MNEMONIC_SYSCALL, ZYDIS_MNEMONIC_SYSENTER, ZYDIS_MNEMONIC_SYSEXIT, ZYDIS_MNEMONIC_SYSRET,
-	/* not repeatable */
-	ZYDIS_MNEMONIC_RDTSC, ZYDIS_MNEMONIC_RDTSCP, ZYDIS_MNEMONIC_RDRAND, ZYDIS_MNEMONIC_RDSEED,
-	ZYDIS_MNEMONIC_RDPID, ZYDIS_MNEMONIC_RDPMC, ZYDIS_MNEMONIC_RDPRU, ZYDIS_MNEMONIC_LSL, ZYDIS_MNEMONIC_SGDT,
-	ZYDIS_MNEMONIC_SIDT,
-	/* differ by design */
-	ZYDIS_MNEMONIC_CPUID, ZYDIS_MNEMONIC_XGETBV,
-	/* waits */
-	ZYDIS_MNEMONIC_MONITOR, ZYDIS_MNEMONIC_MWAIT, ZYDIS_MNEMONIC_MONITORX, ZYDIS_MNEMONIC_MWAITX,
-	/* memory protection keys would lock us out */
-	ZYDIS_MNEMONIC_WRPKRU, ZYDIS_MNEMONIC_RDPKRU,
-	/* far transfers */
-	ZYDIS_MNEMONIC_IRET, ZYDIS_MNEMONIC_IRETD, ZYDIS_MNEMONIC_IRETQ,
-	/* in pieces.c */
-	ZYDIS_MNEMONIC_POPF, ZYDIS_MNEMONIC_POPFD, ZYDIS_MNEMONIC_POPFQ, ZYDIS_MNEMONIC_XSAVE,
-	ZYDIS_MNEMONIC_XSAVE64, ZYDIS_MNEMONIC_XSAVEC, ZYDIS_MNEMONIC_XSAVEC64, ZYDIS_MNEMONIC_XSAVEOPT,
-	ZYDIS_MNEMONIC_XSAVEOPT64, ZYDIS_MNEMONIC_FXSAVE, ZYDIS_MNEMONIC_FXSAVE64, ZYDIS_MNEMONIC_FNSAVE,
-	ZYDIS_MNEMONIC_FNSTENV,
-	/* wait for what may never come */
-	ZYDIS_MNEMONIC_MCOMMIT,
+        /* system calls and the like */
+        ZYDIS_MNEMONIC_SYSCALL,
+        ZYDIS_MNEMONIC_SYSENTER,
+        ZYDIS_MNEMONIC_SYSEXIT,
+        ZYDIS_MNEMONIC_SYSRET,
+        /* not repeatable */
+        ZYDIS_MNEMONIC_RDTSC,
+        ZYDIS_MNEMONIC_RDTSCP,
+        ZYDIS_MNEMONIC_RDRAND,
+        ZYDIS_MNEMONIC_RDSEED,
+        ZYDIS_MNEMONIC_RDPID,
+        ZYDIS_MNEMONIC_RDPMC,
+        ZYDIS_MNEMONIC_RDPRU,
+        ZYDIS_MNEMONIC_LSL,
+        ZYDIS_MNEMONIC_SGDT,
+        ZYDIS_MNEMONIC_SIDT,
+        /* differ by design */
+        ZYDIS_MNEMONIC_CPUID,
+        ZYDIS_MNEMONIC_XGETBV,
+        /* waits */
+        ZYDIS_MNEMONIC_MONITOR,
+        ZYDIS_MNEMONIC_MWAIT,
+        ZYDIS_MNEMONIC_MONITORX,
+        ZYDIS_MNEMONIC_MWAITX,
+        /* memory protection keys would lock us out */
+        ZYDIS_MNEMONIC_WRPKRU,
+        ZYDIS_MNEMONIC_RDPKRU,
+        /* far transfers */
+        ZYDIS_MNEMONIC_IRET,
+        ZYDIS_MNEMONIC_IRETD,
+        ZYDIS_MNEMONIC_IRETQ,
+        /* in pieces.c */
+        ZYDIS_MNEMONIC_POPF,
+        ZYDIS_MNEMONIC_POPFD,
+        ZYDIS_MNEMONIC_POPFQ,
+        ZYDIS_MNEMONIC_XSAVE,
+        ZYDIS_MNEMONIC_XSAVE64,
+        ZYDIS_MNEMONIC_XSAVEC,
+        ZYDIS_MNEMONIC_XSAVEC64,
+        ZYDIS_MNEMONIC_XSAVEOPT,
+        ZYDIS_MNEMONIC_XSAVEOPT64,
+        ZYDIS_MNEMONIC_FXSAVE,
+        ZYDIS_MNEMONIC_FXSAVE64,
+        ZYDIS_MNEMONIC_FNSAVE,
+        ZYDIS_MNEMONIC_FNSTENV,
+        ZYDIS_MNEMONIC_FLDCW,
+        /* wait for what may never come */
+        ZYDIS_MNEMONIC_MCOMMIT,
 };
 
 static enum acceptance accept_isa_set(ZydisISASet set)
@@ -102,6 +130,25 @@ static void fill_never(void)
 	is_never[ZYDIS_MNEMONIC_INVALID] = true;
 }
 
+/* mov to a segment register, pop fs and gs, lss, lfs, lgs, wrfsbase, wrgsbase */
+static bool changes_segments(const ZydisDecodedInstruction *d)
+{
+	switch (d->mnemonic) {
+	case ZYDIS_MNEMONIC_LSS:
+	case ZYDIS_MNEMONIC_LFS:
+	case ZYDIS_MNEMONIC_LGS:
+	case ZYDIS_MNEMONIC_WRFSBASE:
+	case ZYDIS_MNEMONIC_WRGSBASE:
+		return true;
+	case ZYDIS_MNEMONIC_POP:
+		return d->opcode == 0xa1 || d->opcode == 0xa9;
+	case ZYDIS_MNEMONIC_MOV:
+		return d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && d->opcode == 0x8e;
+	default:
+		return false;
+	}
+}
+
 enum acceptance accept_instruction(const ZydisDecodedInstruction *d)
 {
 	if (!is_never[ZYDIS_MNEMONIC_INVALID])
@@ -124,6 +171,8 @@ enum acceptance accept_instruction(const ZydisDecodedInstruction *d)
 	default:
 		break;
 	}
+	if (settings.without & WITHOUT_SEGMENTS && changes_segments(d))
+		return NEVER;
 	enum acceptance by_set = accept_isa_set(d->meta.isa_set);
 	if (by_set != ALWAYS)
 		return by_set;

@@ -1,9 +1,10 @@
 /*
- * The memory of the sequences: two arenas at fixed addresses, one below 4 GB, where 32-bit addressing reaches it and
- * where translators that put a shadow at a distance have their special case, and one high up where libraries live.
+ * The memory of the sequences: two arenas at fixed addresses, one below 4 GB, where 32-bit addressing reaches
+ * it and where translators that put a shadow at a distance have their special case, and one high up where
+ * libraries live.
  *
- * Before a sequence its pages are filled from a template of random numbers, small numbers, floating point numbers and
- * pointers into the arena; afterwards they are hashed.
+ * Before a sequence its pages are filled from a template of random numbers, small numbers, floating point
+ * numbers and pointers into the arena; afterwards they are hashed.
  */
 #include "fuzz.h"
 #include <string.h>
@@ -19,8 +20,8 @@ static const uint64_t bases[ARENAS] = {0x20000000, 0x7d0040000000};
 enum { TEMPLATE = 64 << 10 };
 static _Alignas(64) uint8_t templates[ARENAS][TEMPLATE];
 
-const uint16_t arena_changing_pages[] = {AT_DATA, AT_DATA + PAGE, AT_DATA + 2 * PAGE, AT_TAIL, AT_STACK,
-	AT_STACK + PAGE, 0};
+const uint16_t arena_changing_pages[] = {
+        AT_DATA, AT_DATA + PAGE, AT_DATA + 2 * PAGE, AT_TAIL, AT_STACK, AT_STACK + PAGE, 0};
 
 uint64_t arena_base(unsigned arena)
 {
@@ -51,8 +52,8 @@ uint64_t arena_pointer(struct rng *r, unsigned arena)
 static uint64_t template_word(struct rng *r, unsigned arena)
 {
 	static const uint64_t special[] = {0x7ff0000000000000, 0xfff8000000000000, 0x7ff0000000000001, 1,
-		0x7f8000007f800001, 0x8000000000000000, 0x00000001007fffff, 0x3ff0000000000000, 0xffffffffffffffff,
-		0x7fffffffffffffff, 0x80000000, 0x7fff8000ffff0001};
+	        0x7f8000007f800001, 0x8000000000000000, 0x00000001007fffff, 0x3ff0000000000000,
+	        0xffffffffffffffff, 0x7fffffffffffffff, 0x80000000, 0x7fff8000ffff0001};
 	switch (rng_below(r, 10)) {
 	case 0:
 		return 0;
@@ -102,15 +103,23 @@ static void fill_constants(struct rng *r, uint8_t *page)
 		memcpy(page + CONST_FLOAT + 48 * n + 16, &numbers[n], 8);
 		memcpy(page + CONST_FLOAT + 48 * n + 32, &l, 10);
 	}
+	const uint32_t trapping_floats[2] = {0x00000123, 0x7f800123};
+	const uint64_t trapping_doubles[2] = {0x0000000000123456, 0x7ff0000000123456};
+	for (unsigned n = 0; n < 2; n++) {
+		memcpy(page + CONST_TRAPPING + 48 * n, &trapping_floats[n], 4);
+		memcpy(page + CONST_TRAPPING + 48 * n + 16, &trapping_doubles[n], 8);
+	}
+	memcpy(page + CONST_UNMASKED, "\x40\x03", 2);
 	struct machine m;
 	struct roles roles;
 	state_random(r, 0, &m, &roles);
 	memcpy(page + CONST_FXSAVE, m.fx, 512);
 	for (unsigned n = 0; n < 16; n++)
 		memcpy(page + CONST_FXSAVE + 160 + 16 * n, m.ymm[n], 16);
-	/* An environment in protected mode format: control, status, tag, ip, cs and opcode, data pointer, segment. */
-	uint32_t environment[7] = {0xffff037f, 0xffff0000 | (rng_below(r, 8) << 11), 0xffff0000 | rng_below(r, 65536), 0,
-		0, 0, 0xffff0000};
+	/* An environment in protected mode format: control, status, tag, ip, cs and opcode, data pointer,
+	 * segment. */
+	uint32_t environment[7] = {0xffff037f, 0xffff0000 | (rng_below(r, 8) << 11),
+	        0xffff0000 | rng_below(r, 65536), 0, 0, 0, 0xffff0000};
 	memcpy(page + CONST_FENV, environment, sizeof environment);
 	memcpy(page + CONST_FNSAVE, environment, sizeof environment);
 	for (unsigned n = 0; n < 80; n++)
@@ -128,22 +137,23 @@ static void map(uint64_t address, uint64_t size, int protection, int flags, cons
 void arena_setup(bool reserve_neighbours)
 {
 	const uint64_t neighbours[ARENAS][2] = {
-		{0x10000000, 0x100000000}, {bases[1] - (1ul << 31), bases[1] + ARENA_SIZE + (1ul << 31)}};
+	        {0x10000000, 0x100000000}, {bases[1] - (1ul << 31), bases[1] + ARENA_SIZE + (1ul << 31)}};
 	for (unsigned a = 0; a < ARENAS; a++) {
 		struct rng r = rng_stream(settings.seed, ~(uint64_t)a);
 		uint64_t base = bases[a];
 		if (reserve_neighbours)
 			map(neighbours[a][0], neighbours[a][1] - neighbours[a][0], PROT_NONE,
-				MAP_FIXED_NOREPLACE | MAP_NORESERVE, "the surroundings of an arena");
+			        MAP_FIXED_NOREPLACE | MAP_NORESERVE, "the surroundings of an arena");
 		else
 			map(base, ARENA_SIZE, PROT_NONE, MAP_FIXED_NOREPLACE | MAP_NORESERVE, "an arena");
 		const struct {
 			uint64_t at, end;
-		} parts[] = {{AT_DATA, AT_READ_ONLY + PAGE}, {AT_TAIL, AT_TAIL + PAGE}, {AT_STACK, AT_STACK_END},
-			{AT_CONSTANTS, AT_SCRATCH + PAGE}, {AT_GATE, AT_GATE + PAGE}};
+		} parts[] = {{AT_DATA, AT_READ_ONLY + PAGE}, {AT_TAIL, AT_TAIL + PAGE},
+		        {AT_STACK, AT_STACK_END}, {AT_CONSTANTS, AT_SCRATCH + PAGE},
+		        {AT_XSAVE, AT_XSAVE + PAGE}, {AT_GATE, AT_GATE + PAGE}};
 		for (unsigned n = 0; n < sizeof parts / sizeof *parts; n++)
 			map(base + parts[n].at, parts[n].end - parts[n].at, PROT_READ | PROT_WRITE,
-				MAP_FIXED | MAP_POPULATE, "data");
+			        MAP_FIXED | MAP_POPULATE, "data");
 		for (unsigned n = 0; n < TEMPLATE; n += 8) {
 			uint64_t word = template_word(&r, a);
 			memcpy(templates[a] + n, &word, 8);
@@ -170,8 +180,8 @@ void arena_reset(const struct sequence *s)
 	struct rng r = s->memory;
 	for (const uint16_t *page = arena_changing_pages; *page; page++)
 		memcpy((void *)(bases[s->arena] + *page), page_source(&r, s->arena), PAGE);
-	if (s->uses_xsave)
-		memset((void *)(bases[s->arena] + AT_XSAVE), 0, 1024);
+	memset((void *)(bases[s->arena] + AT_SCRATCH), 0, PAGE);
+	memset((void *)(bases[s->arena] + AT_XSAVE), 0, PAGE);
 }
 
 const uint8_t *arena_original(const struct sequence *s, unsigned offset)

@@ -1,11 +1,11 @@
 /*
  * Where the code of the sequences lies. Always at the same address for the same sequence.
  *
- *   protected   the 100 sequences of a block are written into fresh writable memory, which is then made executable
- *               and taken away after the block: what a JIT with W^X does, and dlclose
- *   rewritten   memory that is writable and executable at once; every sequence overwrites the one before it, at odd
- *               places, so old translations must go
- *   two views   a memfd mapped twice, written through one view and run through the other, four slots used in turn
+ *   protected   the 100 sequences of a block are written into fresh writable memory, which is then made
+ * executable and taken away after the block: what a JIT with W^X does, and dlclose rewritten   memory that is
+ * writable and executable at once; every sequence overwrites the one before it, at odd places, so old
+ * translations must go two views   a memfd mapped twice, written through one view and run through the other,
+ * four slots used in turn
  */
 #include "fuzz.h"
 #include <string.h>
@@ -35,17 +35,21 @@ void code_open(unsigned arena, enum code_mode mode)
 {
 	void *at = code_memory(arena), *got;
 	if (mode == CODE_TWO_VIEWS)
-		got = mmap(at, CODE_SIZE, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED | MAP_POPULATE, views_fd, 0);
+		got = mmap(at, CODE_SIZE, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+		        views_fd, 0);
+	else if (mode == CODE_REWRITTEN)
+		got = mmap(at, REWRITTEN_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
+		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0);
 	else
-		got = mmap(at, CODE_SIZE, PROT_READ | PROT_WRITE | (mode == CODE_REWRITTEN ? PROT_EXEC : 0),
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0);
+		got = mmap(at, CODE_SIZE, PROT_READ | PROT_WRITE,
+		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0);
 	if (got != at)
 		fail("cannot map code at %p: %s", at, strerror(errno));
 }
 
 /*
- * The address of a sequence. Rewritten code lies around the middle of the buffer, so that consecutive sequences
- * overlap; a few are put so near to the end that they run off the executable memory.
+ * The address of a sequence. Rewritten code lies around the middle of the buffer, so that consecutive
+ * sequences overlap; a few are put so near to the end that they run off the executable memory.
  */
 uint64_t code_place(struct rng *r, unsigned arena, enum code_mode mode, uint64_t number)
 {
@@ -53,8 +57,8 @@ uint64_t code_place(struct rng *r, unsigned arena, enum code_mode mode, uint64_t
 	switch (mode) {
 	case CODE_REWRITTEN:
 		if (rng_chance(r, 3))
-			return base + CODE_SIZE - 4 - rng_below(r, 60);
-		return base + 4 * PAGE - SLOT + rng_below(r, 2 * SLOT);
+			return base + REWRITTEN_SIZE - 4 - rng_below(r, 60);
+		return base + REWRITTEN_SIZE / 2 - SLOT + rng_below(r, 2 * SLOT);
 	case CODE_TWO_VIEWS:
 		return base + (number % 4) * SLOT;
 	default:
@@ -62,12 +66,19 @@ uint64_t code_place(struct rng *r, unsigned arena, enum code_mode mode, uint64_t
 	}
 }
 
+/*
+ * What lies around the code of a sequence must not depend on the sequences before it: there may be stray
+ * loads. In the protected mode these are the other sequences of the block, which are always all there.
+ */
 void code_write(const struct sequence *s)
 {
-	uint64_t offset = s->address - arena_base(s->arena) - AT_CODE;
-	uint8_t *to = s->mode == CODE_TWO_VIEWS ? writable_view + offset : (uint8_t *)s->address;
-	uint64_t room = CODE_SIZE - offset;
-	memcpy(to, s->code, s->length < room ? s->length : room);
+	uint64_t offset = s->address - arena_base(s->arena) - AT_CODE, size = s->length;
+	uint8_t *code = s->mode == CODE_TWO_VIEWS ? writable_view : code_memory(s->arena);
+	if (s->mode != CODE_PROTECTED)
+		memset(code, 0xcc, REWRITTEN_SIZE);
+	if (s->mode == CODE_REWRITTEN && size > REWRITTEN_SIZE - offset)
+		size = REWRITTEN_SIZE - offset;
+	memcpy(code + offset, s->code, size);
 }
 
 void code_seal(unsigned arena, enum code_mode mode)
@@ -82,6 +93,7 @@ void code_close(unsigned arena, enum code_mode mode)
 	void *at = code_memory(arena);
 	if (mode == CODE_PROTECTED && munmap(at, CODE_SIZE) < 0)
 		fail("cannot unmap code: %s", strerror(errno));
-	if (mmap(at, CODE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != at)
+	if (mmap(at, CODE_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) !=
+	        at)
 		fail("cannot reserve %p again: %s", at, strerror(errno));
 }

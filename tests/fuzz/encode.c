@@ -1,7 +1,8 @@
 /*
- * One random instruction: random bytes with the shape of an encoding (prefixes, opcode map, opcode, ModRM, SIB,
- * displacement, immediate) which Zydis then judges. Only the memory operand is made with care, so that most accesses
- * reach the arena: its base and index come from registers that still hold addresses and small numbers.
+ * One random instruction: random bytes with the shape of an encoding (prefixes, opcode map, opcode, ModRM,
+ * SIB, displacement, immediate) which Zydis then judges. Only the memory operand is made with care, so that
+ * most accesses reach the arena: its base and index come from registers that still hold addresses and small
+ * numbers.
  */
 #include "fuzz.h"
 #include <string.h>
@@ -25,7 +26,8 @@ bool decode(const uint8_t *bytes, unsigned size, struct instruction *out)
 	return true;
 }
 
-/* ---- operands ------------------------------------------------------------------------------------------------- */
+/* ---- operands
+ * ------------------------------------------------------------------------------------------------- */
 
 static int pick_register(struct rng *r, uint16_t set, unsigned percent)
 {
@@ -50,10 +52,11 @@ int32_t random_immediate(struct rng *r)
 }
 
 /* A random place for rip-relative operands. */
-static uint64_t random_target(struct builder *b)
+static uint64_t random_target(struct builder *b, bool writes)
 {
 	unsigned kind = rng_below(b->r, 100);
-	if (kind < 4)
+	/* Random stores into code that can be written would run as random code: pieces.c does that better. */
+	if (kind < 4 && !(writes && b->s->mode == CODE_REWRITTEN))
 		return b->s->address + rng_below(b->r, b->length + 1);
 	if (kind < 5)
 		return arena_base(b->s->arena) + AT_TAIL - 16;
@@ -71,7 +74,8 @@ struct operand random_memory(struct builder *b, bool segment_base)
 	if (!segment_base && rng_chance(r, 8))
 		base = RSP;
 	bool has_index = kind < 30 && index != RSP;
-	if (kind >= 84 && kind < 95 && !segment_base) { /* [rip + d]: the displacement is set when the length is known */
+	if (kind >= 84 && kind < 95 &&
+	        !segment_base) { /* [rip + d]: the displacement is set when the length is known */
 		o.modrm = 5;
 		o.displacement_size = 4;
 		return o;
@@ -81,8 +85,9 @@ struct operand random_memory(struct builder *b, bool segment_base)
 		o.modrm = 4;
 		o.sib = 0x25;
 		o.displacement_size = 4;
-		o.displacement = segment_base ? random_displacement(b)
-					      : (int32_t)arena_pointer(r, b->s->arena); /* right in the low arena */
+		o.displacement =
+		        segment_base ? random_displacement(b)
+		                     : (int32_t)arena_pointer(r, b->s->arena); /* right in the low arena */
 		if (rng_chance(r, 40) && index != RSP) {
 			o.sib = (uint8_t)(5 | (index & 7) << 3 | rng_below(r, 4) << 6);
 			o.rex = index & 8 ? 2 : 0;
@@ -124,7 +129,8 @@ static struct operand random_operand(struct builder *b, bool segment_base)
 	return (struct operand){.modrm = (uint8_t)(0xc0 | (reg & 7)), .rex = reg & 8 ? 1 : 0};
 }
 
-/* ---- encodings -------------------------------------------------------------------------------------------------- */
+/* ---- encodings
+ * -------------------------------------------------------------------------------------------------- */
 
 enum map { MAP_ONE_BYTE, MAP_0F, MAP_0F38, MAP_0F3A, MAP_X87, MAP_VEX, MAP_XOP, MAP_EVEX };
 
@@ -237,7 +243,8 @@ static void put_opcode(struct rng *r, enum map map, struct bytes *p, uint8_t rex
 static void put_gather(struct builder *b, struct bytes *p)
 {
 	struct rng *r = b->r;
-	int base = pick_register(r, b->roles.pointers, 97), index = pick_register(r, b->roles.vector_indexes, 97);
+	int base = pick_register(r, b->roles.pointers, 97),
+	    index = pick_register(r, b->roles.vector_indexes, 97);
 	unsigned reg = rng_below(r, 16), vvvv = rng_below(r, 16);
 	put(p, 0xc4);
 	put(p, (reg & 8 ? 0 : 0x80) | (index & 8 ? 0 : 0x40) | (base & 8 ? 0 : 0x20) | 2);
@@ -284,7 +291,11 @@ static void aim(struct builder *b, struct instruction *i)
 			target = rng_below(b->r, 512);
 		memcpy(at, &target, 8);
 	} else if (d->raw.disp.size == 32 && d->raw.modrm.mod == 0 && d->raw.modrm.rm == 5) {
-		uint64_t target = random_target(b);
+		bool writes = false;
+		for (unsigned n = 0; n < d->operand_count; n++)
+			writes |= i->operands[n].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+			          i->operands[n].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+		uint64_t target = random_target(b, writes);
 		int32_t displacement = (int32_t)(target - (b->s->address + b->length + i->length));
 		memcpy(at, &displacement, 4);
 	}
@@ -295,7 +306,8 @@ static int written_register(const ZydisDecodedOperand *o)
 	if (o->type != ZYDIS_OPERAND_TYPE_REGISTER || !(o->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		return -1;
 	ZydisRegister full = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, o->reg.value);
-	return full >= ZYDIS_REGISTER_RAX && full <= ZYDIS_REGISTER_R15 ? (int)(full - ZYDIS_REGISTER_RAX) : -1;
+	return full >= ZYDIS_REGISTER_RAX && full <= ZYDIS_REGISTER_R15 ? (int)(full - ZYDIS_REGISTER_RAX)
+	                                                                : -1;
 }
 
 static bool writes_stack(const ZydisDecodedOperand *o)
@@ -324,7 +336,8 @@ static bool allowed(struct builder *b, const struct instruction *i)
 	if (has_forbidden_bytes(i->bytes, i->length))
 		return false;
 	for (unsigned n = 0; b->keep >= 0 && n < i->decoded.operand_count; n++)
-		if (written_register(&i->operands[n]) == b->keep || (b->keep == RSP && writes_stack(&i->operands[n])))
+		if (written_register(&i->operands[n]) == b->keep ||
+		        (b->keep == RSP && writes_stack(&i->operands[n])))
 			return false;
 	return true;
 }
@@ -332,8 +345,8 @@ static bool allowed(struct builder *b, const struct instruction *i)
 /* Registers that are overwritten lose their role, except where the new value is near the old one. */
 static void forget_roles(struct builder *b, const struct instruction *i)
 {
-	if (i->decoded.meta.category == ZYDIS_CATEGORY_STRINGOP || i->decoded.mnemonic == ZYDIS_MNEMONIC_INC ||
-		i->decoded.mnemonic == ZYDIS_MNEMONIC_DEC)
+	if (i->decoded.meta.category == ZYDIS_CATEGORY_STRINGOP ||
+	        i->decoded.mnemonic == ZYDIS_MNEMONIC_INC || i->decoded.mnemonic == ZYDIS_MNEMONIC_DEC)
 		return;
 	for (unsigned n = 0; n < i->decoded.operand_count; n++) {
 		int reg = written_register(&i->operands[n]);
@@ -352,10 +365,11 @@ void emit_random(struct builder *b)
 		ZydisDecoderContext context;
 		put_random(b, &p);
 		memset(p.at + p.size, 0, sizeof p.at - p.size);
-		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, &context, p.at, sizeof i.bytes, &i.decoded)) ||
-			!kind_allowed(b, &i.decoded) ||
-			!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(&decoder, &context, &i.decoded, i.operands,
-				i.decoded.operand_count)))
+		if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+		            &decoder, &context, p.at, sizeof i.bytes, &i.decoded)) ||
+		        !kind_allowed(b, &i.decoded) ||
+		        !ZYAN_SUCCESS(ZydisDecoderDecodeOperands(
+		                &decoder, &context, &i.decoded, i.operands, i.decoded.operand_count)))
 			continue;
 		i.length = i.decoded.length;
 		memcpy(i.bytes, p.at, sizeof i.bytes);

@@ -1,6 +1,7 @@
 /*
- * fuzz: runs random instruction sequences and prints digests of what they did. Run it natively and under a translator
- * with the same arguments: the outputs must be equal. See README.md; tests/fuzz/compare does both runs.
+ * fuzz: runs random instruction sequences and prints digests of what they did. Run it natively and under a
+ * translator with the same arguments: the outputs must be equal. See README.md; tests/fuzz/compare does both
+ * runs.
  */
 #include "fuzz.h"
 #include <stdio.h>
@@ -22,7 +23,7 @@ static struct {
 
 static struct sequence sequences[BLOCK];
 static struct {
-	unsigned long instructions, faults, completed, signals[32];
+	unsigned long instructions, faults, completed, hung, signals[32];
 } totals;
 
 void fail(const char *format, ...)
@@ -48,36 +49,43 @@ static uint64_t run_one(const struct sequence *s)
 	totals.instructions += s->start_count;
 	totals.faults += o.fault_count;
 	totals.completed += o.completed;
+	totals.hung += o.hung;
 	for (unsigned n = 0; n < o.fault_count; n++)
 		totals.signals[o.faults[n].signal & 31]++;
 	if (dumping)
 		report_outcome(s, &o);
 	if (options.verbose) {
-		printf("%lu %016lx %s", s->number, o.digest, o.completed ? "end" : "fault");
+		printf("%lu %016lx %s", s->number, o.digest, o.hung ? "hung" : o.completed ? "end" : "fault");
 		for (unsigned n = 0; n < o.fault_count; n++)
-			printf(" %d@%lx", o.faults[n].signal, (unsigned long)(o.faults[n].at.pc - s->address));
+			printf(" %d@%lx", o.faults[n].signal,
+			        (unsigned long)(o.faults[n].at.pc - s->address));
 		printf("\n");
 	}
 	return o.digest;
 }
 
-/* The sequences `first` to `last` of one block; they share the arena and the way their code is written. */
+/*
+ * The sequences `first` to `last` of one block; they share the arena and the way their code is written. All
+ * of the block are generated in any case, so that each runs in the same surroundings.
+ */
 static uint64_t run_block(uint64_t first, uint64_t last)
 {
-	struct rng r = rng_stream(settings.seed ^ 0x626c6f636bu, first / BLOCK);
+	uint64_t block = first / BLOCK * BLOCK, digest = 0;
+	struct rng r = rng_stream(settings.seed ^ 0x626c6f636bu, block);
 	unsigned arena = rng_below(&r, ARENAS), n = rng_below(&r, 100);
 	enum code_mode mode = n < 70 ? CODE_PROTECTED : n < 85 ? CODE_REWRITTEN : CODE_TWO_VIEWS;
-	uint64_t digest = 0;
+	if ((mode == CODE_REWRITTEN && settings.without & WITHOUT_REWRITTEN) ||
+	        (mode == CODE_TWO_VIEWS && settings.without & WITHOUT_TWO_VIEWS))
+		mode = CODE_PROTECTED;
 	code_open(arena, mode);
-	for (uint64_t i = first; i <= last; i++) {
-		struct sequence *s = &sequences[i - first];
-		generate(s, i, arena, mode);
+	for (unsigned i = 0; i < BLOCK; i++) {
+		generate(&sequences[i], block + i, arena, mode);
 		if (mode == CODE_PROTECTED)
-			code_write(s);
+			code_write(&sequences[i]);
 	}
 	code_seal(arena, mode);
 	for (uint64_t i = first; i <= last; i++) {
-		const struct sequence *s = &sequences[i - first];
+		const struct sequence *s = &sequences[i - block];
 		if (mode != CODE_PROTECTED)
 			code_write(s);
 		digest = mix64(digest) ^ run_one(s);
@@ -87,17 +95,19 @@ static uint64_t run_block(uint64_t first, uint64_t last)
 }
 
 static const char usage[] =
-	"usage: fuzz [--seed S] [--count N] [--start I] [--verbose] [--dump I] [--stats]\n"
-	"            [--avx512] [--reserve] [--storm MICROSECONDS] [--watchdog SECONDS] [--no-bases]\n"
-	"Runs sequences I to I+N-1 of seed S and prints a digest for each block of 100.\n"
-	"  --verbose   one line per sequence\n"
-	"  --dump I    the code of sequence I, and all registers before and after; without --count only I is run\n"
-	"  --stats     what ran and how fast, on standard error\n"
-	"  --avx512    also AVX-512 and AMX instructions; only where the CPU has neither\n"
-	"  --reserve   occupy 2 GB on both sides of the test memory (odd seeds do so always)\n"
-	"  --storm     a SIGALRM this often, instead of four times a second\n"
-	"  --watchdog  give up when a sequence takes this long (2)\n"
-	"  --no-bases  leave the fs and gs bases alone\n";
+        "usage: fuzz [--seed S] [--count N] [--start I] [--verbose] [--dump I] [--stats]\n"
+        "            [--avx512] [--reserve] [--storm MICROSECONDS] [--watchdog SECONDS] [--no-bases] "
+        "[--without LIST]\n"
+        "Runs sequences I to I+N-1 of seed S and prints a digest for each block of 100.\n"
+        "  --verbose   one line per sequence\n"
+        "  --dump I    the code of sequence I, and all registers before and after; without --count only I is "
+        "run\n"
+        "  --stats     what ran and how fast, on standard error\n"
+        "  --avx512    also AVX-512 and AMX instructions; only where the CPU has neither\n"
+        "  --reserve   occupy 2 GB on both sides of the test memory (odd seeds do so always)\n"
+        "  --storm     a SIGALRM this often, instead of four times a second\n"
+        "  --watchdog  end a sequence that takes longer than this (2)\n"
+        "  --no-bases  leave the fs and gs bases alone\n";
 
 static uint64_t number(const char *name, const char *text)
 {
@@ -108,13 +118,44 @@ static uint64_t number(const char *name, const char *text)
 	return value;
 }
 
+/* A list of names, separated by commas. */
+static unsigned parse_without(char *list)
+{
+	static const char *const names[] = {"ac", "segments", "xsave", "rewritten", "two-views"};
+	unsigned without = 0;
+	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+		unsigned n = 0;
+		while (n < sizeof names / sizeof *names && strcmp(names[n], name) != 0)
+			n++;
+		if (n == sizeof names / sizeof *names)
+			fail("--without does not know '%s'", name);
+		without |= 1u << n;
+	}
+	return without;
+}
+
 static void parse(int argc, char **argv)
 {
-	enum { SEED, COUNT, START, DUMP, STORM, WATCHDOG, VERBOSE, STATS, AVX512, RESERVE, NO_BASES, HELP };
-	static const struct option known[] = {{"seed", 1, NULL, SEED}, {"count", 1, NULL, COUNT}, {"start", 1, NULL, START},
-		{"dump", 1, NULL, DUMP}, {"storm", 1, NULL, STORM}, {"watchdog", 1, NULL, WATCHDOG},
-		{"verbose", 0, NULL, VERBOSE}, {"stats", 0, NULL, STATS}, {"avx512", 0, NULL, AVX512},
-		{"reserve", 0, NULL, RESERVE}, {"no-bases", 0, NULL, NO_BASES}, {"help", 0, NULL, HELP}, {0}};
+	enum {
+		SEED,
+		COUNT,
+		START,
+		DUMP,
+		STORM,
+		WATCHDOG,
+		VERBOSE,
+		STATS,
+		AVX512,
+		RESERVE,
+		NO_BASES,
+		WITHOUT,
+		HELP
+	};
+	static const struct option known[] = {{"seed", 1, NULL, SEED}, {"count", 1, NULL, COUNT},
+	        {"start", 1, NULL, START}, {"dump", 1, NULL, DUMP}, {"storm", 1, NULL, STORM},
+	        {"watchdog", 1, NULL, WATCHDOG}, {"verbose", 0, NULL, VERBOSE}, {"stats", 0, NULL, STATS},
+	        {"avx512", 0, NULL, AVX512}, {"reserve", 0, NULL, RESERVE}, {"no-bases", 0, NULL, NO_BASES},
+	        {"without", 1, NULL, WITHOUT}, {"help", 0, NULL, HELP}, {0}};
 	for (int option, index; (option = getopt_long(argc, argv, "", known, &index)) != -1;) {
 		uint64_t value = option >= 0 && option <= WATCHDOG ? number(known[index].name, optarg) : 0;
 		switch (option) {
@@ -152,6 +193,9 @@ static void parse(int argc, char **argv)
 		case NO_BASES:
 			settings.no_bases = true;
 			break;
+		case WITHOUT:
+			settings.without = parse_without(optarg);
+			break;
 		case HELP:
 			fputs(usage, stdout);
 			exit(0);
@@ -176,13 +220,16 @@ static void print_stats(const struct timespec *began)
 	struct timespec now;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	double seconds = (double)(now.tv_sec - began->tv_sec) + (double)(now.tv_nsec - began->tv_nsec) / 1e9;
-	fprintf(stderr, "fuzz: %lu sequences of %.1f instructions in %.2f s of CPU time (%.0f/s), %.1f%% reached their end, %.2f faults each:",
-		options.count, (double)totals.instructions / (double)options.count, seconds, (double)options.count / seconds,
-		100.0 * (double)totals.completed / (double)options.count, (double)totals.faults / (double)options.count);
+	fprintf(stderr,
+	        "fuzz: %lu sequences of %.1f instructions in %.2f s of CPU time (%.0f/s), %.1f%% reached "
+	        "their end, %.2f faults each:",
+	        options.count, (double)totals.instructions / (double)options.count, seconds,
+	        (double)options.count / seconds, 100.0 * (double)totals.completed / (double)options.count,
+	        (double)totals.faults / (double)options.count);
 	for (int n = 1; n < 32; n++)
 		if (totals.signals[n])
 			fprintf(stderr, " %s %lu", sigabbrev_np(n), totals.signals[n]);
-	fprintf(stderr, "; %u different mnemonics\n", encode_mnemonics());
+	fprintf(stderr, "; %lu hung; %u different mnemonics\n", totals.hung, encode_mnemonics());
 }
 
 int main(int argc, char **argv)

@@ -9,14 +9,13 @@
  *   state.c     random registers before a sequence; canonical form and digest of what is found after it
  *   encode.c    one random instruction, as bytes that Zydis decodes and accept.c allows
  *   accept.c    which decoded instructions may run
- *   pieces.c    several instructions that belong together: branches, loops, calls, rep, xsave, self-modification
- *   generate.c  a whole sequence out of both
- *   enter.c     the way into a sequence and out again, in assembly; the entry of the signal handler
- *   run.c       runs one sequence and takes down what happened, faults included
- *   report.c    what --dump shows
+ *   pieces.c    several instructions that belong together: branches, loops, calls, rep, xsave,
+ * self-modification generate.c  a whole sequence out of both enter.c     the way into a sequence and out
+ * again, in assembly; the entry of the signal handler run.c       runs one sequence and takes down what
+ * happened, faults included report.c    what --dump shows
  *
- * All addresses a sequence can see are fixed, so that results of two runs are compared as they are: nothing is
- * subtracted or masked, except the x87 error pointers where the CPU itself does not keep them (state.c).
+ * All addresses a sequence can see are fixed, so that results of two runs are compared as they are: nothing
+ * is subtracted or masked, except the x87 error pointers where the CPU itself does not keep them (state.c).
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -30,7 +29,8 @@
 
 #define PAGE 4096u
 
-/* ---- the machine state -------------------------------------------------------------------------------------- */
+/* ---- the machine state
+ * -------------------------------------------------------------------------------------- */
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI };
 
@@ -45,8 +45,8 @@ struct machine {
 	uint8_t ymm[16][32];
 };
 _Static_assert(offsetof(struct machine, rflags) == 128 && offsetof(struct machine, ds) == 160 &&
-			offsetof(struct machine, fx) == 192 && offsetof(struct machine, ymm) == 704,
-	"enter.c uses these offsets");
+                       offsetof(struct machine, fx) == 192 && offsetof(struct machine, ymm) == 704,
+        "enter.c uses these offsets");
 
 enum { MAX_FAULTS = 8 };
 
@@ -61,7 +61,8 @@ struct fault {
 	struct machine at;
 };
 
-/* ---- one sequence -------------------------------------------------------------------------------------------- */
+/* ---- one sequence
+ * -------------------------------------------------------------------------------------------- */
 
 enum { SLOT = 1024, MAX_STARTS = 192 };
 
@@ -75,8 +76,8 @@ struct sequence {
 	unsigned length;  /* of code and literals */
 	unsigned code_length;
 	bool resume;       /* after a fault go on behind the faulting instruction */
-	bool uses_xsave;   /* the xsave area must be cleared before */
-	bool hidden_entry; /* jumps into instructions, or changes itself: `starts` does not hold all of them */
+	bool hidden_entry; /* jumps into instructions, or changes itself: `starts` does not hold all of them
+	                    */
 	unsigned start_count;
 	uint16_t starts[MAX_STARTS]; /* offsets of instructions, ascending */
 	struct rng memory;           /* the stream that fills the memory */
@@ -86,6 +87,7 @@ struct sequence {
 
 struct outcome {
 	bool completed; /* the sequence reached its end */
+	bool hung;      /* it did not end, and was ended: nothing else is known of it */
 	unsigned fault_count;
 	struct machine final;
 	struct fault faults[MAX_FAULTS];
@@ -100,10 +102,19 @@ struct settings {
 	bool avx512;   /* also AVX-512 and AMX instructions, which this CPU refuses */
 	bool no_bases; /* leave the fs and gs bases alone (for stand-ins that cannot set them) */
 	unsigned watchdog;
+	unsigned without; /* kinds left out, while a translator is known not to have them */
+};
+enum {
+	WITHOUT_AC = 1,
+	WITHOUT_SEGMENTS = 2,
+	WITHOUT_XSAVE = 4,
+	WITHOUT_REWRITTEN = 8,
+	WITHOUT_TWO_VIEWS = 16
 };
 extern struct settings settings;
 
-/* ---- arena.c --------------------------------------------------------------------------------------------------- */
+/* ---- arena.c
+ * --------------------------------------------------------------------------------------------------- */
 
 enum { ARENAS = 2 };
 
@@ -111,7 +122,8 @@ enum { ARENAS = 2 };
  * Offsets in an arena. What is not named is a guard: no access.
  *
  *   guard | data: 3 pages | read-only: 1 page | guard | tail: 1 page | guard | stack: 2 pages | guard
- *   | constants: 1 page, read-only | scratch: 1 page | guard | gate: 1 page | guard | code | guard
+ *   | constants: 1 page, read-only | scratch: 1 page | guard | xsave: 1 page | guard | gate: 1 page | guard |
+ * code | guard
  */
 enum {
 	AT_DATA = 1 * PAGE,
@@ -121,19 +133,22 @@ enum {
 	AT_STACK = 8 * PAGE,
 	AT_STACK_END = 10 * PAGE,
 	AT_CONSTANTS = 11 * PAGE,
-	AT_SCRATCH = 12 * PAGE, /* loop counters and the xsave area: not hashed */
-	AT_XSAVE = AT_SCRATCH + 1024,
-	AT_GATE = 128 * PAGE, /* a jump to fuzz_exit, whose own address differs from run to run */
+	AT_SCRATCH = 12 * PAGE, /* loop counters: not hashed */
+	AT_XSAVE = 64 * PAGE,   /* not hashed: xsave does not always write the same */
+	AT_GATE = 128 * PAGE,   /* a jump to fuzz_exit, whose own address differs from run to run */
 	AT_CODE = 1 << 20,
 	CODE_SIZE = 104 * SLOT,
+	REWRITTEN_SIZE = 4 * PAGE, /* as much of it as is writable and executable at once */
 	ARENA_SIZE = 2 << 20,
 };
 
 /* Offsets in the constants page. */
 enum {
-	CONST_MXCSR = 0,  /* 8 valid values */
-	CONST_CW = 32,    /* 8 valid x87 control words */
-	CONST_FLOAT = 64, /* 8 numbers as float, double, 80-bit, each in 16 bytes */
+	CONST_MXCSR = 0,      /* 8 valid values */
+	CONST_CW = 32,        /* 8 valid x87 control words */
+	CONST_FLOAT = 64,     /* 8 numbers as float, double, 80-bit, each in 16 bytes */
+	CONST_TRAPPING = 512, /* a denormal and a signalling NaN, in the same form */
+	CONST_UNMASKED = 640, /* a control word */
 	CONST_FXSAVE = 1024,
 	CONST_FENV = 2048,
 	CONST_FNSAVE = 2560,
@@ -149,18 +164,21 @@ extern const uint16_t arena_changing_pages[]; /* offsets of the pages that are r
 /* A random address where the access usually works. */
 uint64_t arena_pointer(struct rng *r, unsigned arena);
 
-/* ---- code.c ---------------------------------------------------------------------------------------------------- */
+/* ---- code.c
+ * ---------------------------------------------------------------------------------------------------- */
 
 void code_setup(void);
-void code_open(unsigned arena, enum code_mode mode);  /* before the sequences of a block are placed */
+void code_open(unsigned arena, enum code_mode mode); /* before the sequences of a block are placed */
 uint64_t code_place(struct rng *r, unsigned arena, enum code_mode mode, uint64_t number);
 void code_write(const struct sequence *s);
 void code_seal(unsigned arena, enum code_mode mode); /* all are written, they will now run */
 void code_close(unsigned arena, enum code_mode mode);
 
-/* ---- state.c --------------------------------------------------------------------------------------------------- */
+/* ---- state.c
+ * --------------------------------------------------------------------------------------------------- */
 
-/* Which registers hold addresses of data, which hold small numbers: the operands of random instructions use them. */
+/* Which registers hold addresses of data, which hold small numbers: the operands of random instructions use
+ * them. */
 struct roles {
 	uint16_t pointers, indexes;
 	uint16_t vector_indexes;
@@ -172,7 +190,8 @@ void state_canonical(struct machine *m);
 uint64_t digest_bytes(uint64_t digest, const void *bytes, size_t size);
 uint64_t outcome_digest(const struct outcome *o);
 
-/* ---- generate.c, encode.c, accept.c, pieces.c ------------------------------------------------------------------ */
+/* ---- generate.c, encode.c, accept.c, pieces.c
+ * ------------------------------------------------------------------ */
 
 enum { MAX_PENDING = 24, MAX_LITERALS = 16, NO_REFERENCE = -1 };
 
@@ -194,7 +213,7 @@ struct builder {
 	} pending[MAX_PENDING];
 	/* Eight bytes behind the code; the rip-relative displacement at `at` reaches them. */
 	struct literal {
-		int16_t at; /* or NO_REFERENCE: the next entry of a table */
+		int16_t at;   /* or NO_REFERENCE: the next entry of a table */
 		bool is_code; /* the value is an offset in the code */
 		uint64_t value;
 	} literals[MAX_LITERALS];
@@ -225,19 +244,22 @@ int32_t random_immediate(struct rng *r);
 
 enum acceptance { NEVER, RARELY, SELDOM, ALWAYS };
 enum acceptance accept_instruction(const ZydisDecodedInstruction *d);
-/* Byte pairs that must not appear at any offset: a jump into the middle of something must not make a system call. */
+/* Byte pairs that must not appear at any offset: a jump into the middle of something must not make a system
+ * call. */
 bool has_forbidden_bytes(const uint8_t *bytes, unsigned size);
 
 void mark_start(struct builder *b);
 void emit(struct builder *b, const void *bytes, unsigned size);
 void add_literal(struct builder *b, int at, bool is_code, uint64_t value);
-void emit_relative(struct builder *b, uint64_t target); /* a rip-relative displacement that ends the instruction */
+void emit_relative(
+        struct builder *b, uint64_t target); /* a rip-relative displacement that ends the instruction */
 void patch_branch(struct builder *b, unsigned at, unsigned size, unsigned target);
 void emit_piece(struct builder *b);
 
 void generate(struct sequence *s, uint64_t number, unsigned arena, enum code_mode mode);
 
-/* ---- enter.c, run.c, report.c ----------------------------------------------------------------------------------- */
+/* ---- enter.c, run.c, report.c
+ * ----------------------------------------------------------------------------------- */
 
 void fuzz_enter(uint64_t code);
 void fuzz_exit(void);

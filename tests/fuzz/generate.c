@@ -1,6 +1,6 @@
 /*
- * A sequence: up to 12 items, each a random instruction or a piece, forward branches resolved on the way, then the
- * jump to the exit and the literals.
+ * A sequence: up to 12 items, each a random instruction or a piece, forward branches resolved on the way,
+ * then the jump to the exit and the literals.
  */
 #include "fuzz.h"
 #include <string.h>
@@ -84,7 +84,6 @@ static void finish(struct builder *b)
 		emit(b, &value, 8);
 	}
 	s->length = b->length;
-	s->uses_xsave = b->used_xsave;
 }
 
 static bool try_generate(struct builder *b)

@@ -1,6 +1,6 @@
 /*
- * Pieces of code that random bytes would not give: branches with targets that exist, loops that end, calls and returns,
- * and instructions that need something set up before them.
+ * Pieces of code that random bytes would not give: branches with targets that exist, loops that end, calls
+ * and returns, and instructions that need something set up before them.
  */
 #include "fuzz.h"
 #include <string.h>
@@ -72,8 +72,8 @@ static unsigned emit_lea_forward(struct builder *b, unsigned reg)
 }
 
 /* An instruction with a memory operand: prefixes and opcode given, REX where needed, /reg. */
-static void emit_memory(struct builder *b, const char *prefixes, unsigned rex_w, const char *opcode, unsigned opcode_size,
-	unsigned reg, struct operand o)
+static void emit_memory(struct builder *b, const char *prefixes, unsigned rex_w, const char *opcode,
+        unsigned opcode_size, unsigned reg, struct operand o)
 {
 	mark_start(b);
 	emit(b, prefixes, (unsigned)strlen(prefixes));
@@ -109,7 +109,8 @@ static uint64_t constant(struct builder *b, unsigned at)
 	return arena_base(b->s->arena) + AT_CONSTANTS + at;
 }
 
-/* ---- branches ------------------------------------------------------------------------------------------------- */
+/* ---- branches
+ * ------------------------------------------------------------------------------------------------- */
 
 static void add_pending(struct builder *b, unsigned size)
 {
@@ -118,7 +119,7 @@ static void add_pending(struct builder *b, unsigned size)
 		return;
 	}
 	b->pending[b->pending_count++] =
-		(struct pending){(uint16_t)b->length, (uint8_t)size, (uint8_t)(2 + rng_below(b->r, 3))};
+	        (struct pending){(uint16_t)b->length, (uint8_t)size, (uint8_t)(2 + rng_below(b->r, 3))};
 	emit(b, "\0\0\0\0", size);
 }
 
@@ -392,7 +393,8 @@ static void jump_into_middle(struct builder *b)
 		mark_start(b);
 		emit_byte(b, 0x70 | rng_below(r, 16));
 		emit_byte(b, 1);
-		emit_memory(b, "\xf0", rng_chance(r, 50), rng_chance(r, 50) ? "\x0f\xc1" : "\x0f\xb1", 2, rng_below(r, 16), o);
+		emit_memory(b, "\xf0", rng_chance(r, 50), rng_chance(r, 50) ? "\x0f\xc1" : "\x0f\xb1", 2,
+		        rng_below(r, 16), o);
 		return;
 	}
 	/* jcc +1; mov r32, (an instruction of two bytes; jmp +0) */
@@ -407,13 +409,16 @@ static void jump_into_middle(struct builder *b)
 	emit(b, "\xeb\x00", 2);
 }
 
-/* To where no code is. The fault belongs to the target, or to the branch when the address is not canonical. */
+/* To where no code is. The fault belongs to the target, or to the branch when the address is not canonical.
+ */
 static void jump_wild(struct builder *b)
 {
 	struct rng *r = b->r;
-	const uint64_t targets[] = {arena_pointer(r, b->s->arena), arena_base(b->s->arena) + AT_TAIL - 1 - rng_below(r, 64), 0,
-		rng_below(r, 4096), rng_next(r) | 1ul << 63, 0xffffffff80000000 + rng_below(r, 4096),
-		rng_next(r) >> 1 | 1ul << 56, 0x7ffffffff000, 0x800000000000, arena_base(b->s->arena) + AT_STACK + 512};
+	const uint64_t targets[] = {arena_pointer(r, b->s->arena),
+	        arena_base(b->s->arena) + AT_TAIL - 1 - rng_below(r, 64), 0, rng_below(r, 4096),
+	        rng_next(r) | 1ul << 63, 0xffffffff80000000 + rng_below(r, 4096),
+	        rng_next(r) >> 1 | 1ul << 56, 0x7ffffffff000, 0x800000000000,
+	        arena_base(b->s->arena) + AT_STACK + 512};
 	unsigned reg = any_register(b);
 	emit_mov_64(b, reg, targets[rng_below(r, sizeof targets / sizeof *targets)]);
 	unsigned kind = rng_below(r, 3);
@@ -428,7 +433,8 @@ static void jump_wild(struct builder *b)
 	INSTRUCTION(b, "\xc3");
 }
 
-/* ---- set-ups ------------------------------------------------------------------------------------------------------ */
+/* ---- set-ups
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void rep_string(struct builder *b)
 {
@@ -446,7 +452,9 @@ static void rep_string(struct builder *b)
 	if (rng_chance(r, 60))
 		emit_lea(b, RSI, from);
 	if (rng_chance(r, 60)) /* overlapping now and then */
-		emit_lea(b, RDI, rng_chance(r, 30) ? from + (uint64_t)rng_between(r, -9, 9) : arena_pointer(r, b->s->arena));
+		emit_lea(b, RDI,
+		        rng_chance(r, 30) ? from + (uint64_t)rng_between(r, -9, 9)
+		                          : arena_pointer(r, b->s->arena));
 	mark_start(b);
 	if (rng_chance(r, 20))
 		emit_byte(b, 0x66);
@@ -464,7 +472,7 @@ static void rep_string(struct builder *b)
 static void pop_flags(struct builder *b)
 {
 	uint32_t flags = (uint32_t)rng_next(b->r) & 0x204ed5;
-	if (rng_chance(b->r, 10))
+	if (rng_chance(b->r, 10) && !(settings.without & WITHOUT_AC))
 		flags |= 0x40000; /* AC: accesses that are not aligned fault from here on */
 	if (rng_chance(b->r, 20)) {
 		mark_start(b);
@@ -482,45 +490,55 @@ static void pop_flags(struct builder *b)
 }
 
 /*
- * The x87 environment. Its error pointers are kept by some CPUs only until the next context switch, so the instruction
- * they tell about stands directly before the one that stores them.
+ * The x87 environment. Its error pointers survive a context switch on some CPUs only while an exception is
+ * pending, so one is made: fldcw (nothing masked); fld of a denormal or a signalling NaN; then the
+ * instruction that stores. The selectors beside the pointers do not survive on any, and are cleared.
  */
 static void store_x87(struct builder *b)
 {
 	struct rng *r = b->r;
-	uint64_t number = constant(b, CONST_FLOAT + 48 * rng_below(r, 8));
-	INSTRUCTION(b, "\xdb\xe2"); /* fnclex */
-	switch (rng_below(r, 4)) {
-	case 0:
+	if (b->s->mode == CODE_REWRITTEN &&
+	        b->s->address >= arena_base(b->s->arena) + AT_CODE + REWRITTEN_SIZE - 64)
+		return; /* the code ends in the middle */
+	uint64_t number = constant(b, CONST_TRAPPING + 48 * rng_below(r, 2));
+	INSTRUCTION(b, "\xdb\xe3");                     /* fninit */
+	AT(b, "\xd9\x2d", constant(b, CONST_UNMASKED)); /* fldcw */
+	if (rng_chance(r, 50))
 		AT(b, "\xd9\x05", number); /* fld dword */
-		break;
-	case 1:
+	else
 		AT(b, "\xdd\x05", number + 16); /* fld qword */
-		break;
-	case 2:
-		AT(b, "\xdb\x2d", number + 32); /* fld tbyte */
-		break;
-	default:
-		AT(b, "\xdb\x05", number); /* fild dword */
-	}
-	switch (rng_below(r, 6)) {
-	case 0:
-		emit_memory(b, "", 0, "\xd9", 1, 6, random_memory(b, false)); /* fnstenv */
-		break;
-	case 1:
-		emit_memory(b, "\x66", 0, "\xd9", 1, 6, random_memory(b, false));
-		break;
-	case 2:
-		emit_memory(b, "", 0, "\xdd", 1, 6, random_memory(b, false)); /* fnsave */
-		break;
-	case 3:
-		emit_memory(b, "\x66", 0, "\xdd", 1, 6, random_memory(b, false));
-		break;
-	case 4:
-		AT(b, "\x0f\xae\x05", aligned_data(b, 16)); /* fxsave */
-		break;
-	default:
+	static const struct {
+		const char *prefix, *opcode;
+		uint8_t opcode_size, reg, cs, ds; /* where the selectors are */
+	} stores[] = {{"", "\xd9", 1, 6, 16, 24}, {"\x66", "\xd9", 1, 6, 8, 12}, {"", "\xdd", 1, 6, 16, 24},
+	        {"\x66", "\xdd", 1, 6, 8, 12}, {"", "\x0f\xae", 2, 0, 12, 20}};
+	unsigned kind = rng_below(r, 6);
+	if (kind == 5) { /* fxsave64: no selectors */
 		AT(b, "\x48\x0f\xae\x05", aligned_data(b, 16));
+		return;
+	}
+	struct operand o = random_memory(b, false);
+	if (o.modrm == 5 || kind == 4) { /* [rip + d], or the alignment of fxsave: through a register */
+		unsigned reg = any_register(b);
+		emit_lea(b, reg, kind == 4 ? aligned_data(b, 16) : arena_pointer(r, b->s->arena));
+		o = (struct operand){.modrm = reg & 7, .rex = (uint8_t)(reg >> 3)};
+		if ((reg & 7) == RSP) {
+			o.has_sib = true;
+			o.sib = 0x24;
+		}
+	}
+	bool has_base = !(o.modrm == 4 && (o.sib & 7) == 5);
+	o.modrm = (uint8_t)((has_base ? 0x80 : 0) | (o.modrm & 7)); /* with a displacement of four bytes */
+	if (o.displacement_size == 0)
+		o.displacement = 0;
+	o.displacement_size = 4;
+	emit_memory(b, stores[kind].prefix, 0, stores[kind].opcode, stores[kind].opcode_size,
+	        stores[kind].reg, o);
+	for (unsigned n = 0; n < 2; n++) { /* mov word [m + at], 0 */
+		struct operand selector = o;
+		selector.displacement += n ? stores[kind].ds : stores[kind].cs;
+		emit_memory(b, "\x66", 0, "\xc7", 1, 0, selector);
+		emit(b, "\0", 2);
 	}
 }
 
@@ -534,8 +552,13 @@ static void load_control(struct builder *b)
 	case 1:
 		AT(b, "\xc5\xf8\xae\x15", constant(b, CONST_MXCSR + 4 * rng_below(r, 8)));
 		break;
-	case 2:
-		AT(b, "\xd9\x2d", constant(b, CONST_CW + 2 * rng_below(r, 8))); /* fldcw */
+	case 2: /* fnclex; fldcw: unmasking an old exception would make the error pointers of that time matter
+	         */
+		INSTRUCTION(b, "\xdb\xe2");
+		if (rng_chance(r, 60))
+			AT(b, "\xd9\x2d", constant(b, CONST_CW + 2 * rng_below(r, 8)));
+		else
+			emit_memory(b, "", 0, "\xd9", 1, 5, random_memory(b, false));
 		break;
 	case 3:
 		AT(b, "\xd9\x25", constant(b, CONST_FENV)); /* fldenv */
@@ -552,29 +575,31 @@ static void load_control(struct builder *b)
 }
 
 /*
- * What xsave leaves in memory depends on what the CPU thinks is in use, so its area is not compared: what xrstor makes
- * of it is. Once per sequence: the area must be fresh.
+ * What xsave leaves in memory depends on what the CPU thinks is in use, so its area is not compared: what
+ * xrstor makes of it is. Once per sequence: the area must be fresh.
  */
 static void save_and_restore(struct builder *b)
 {
-	static const char *const saves[] = {"\x0f\xae\x25", "\x48\x0f\xae\x25", "\x0f\xae\x35", "\x48\x0f\xae\x35",
-		"\x0f\xc7\x25", "\x48\x0f\xc7\x25"}; /* xsave, xsaveopt, xsavec */
-	if (b->used_xsave)
+	/* xsave, xsaveopt, xsavec; with 32-bit and with 64-bit error pointers, and xrstor must be of the same
+	 * kind */
+	static const char *const saves[] = {"\x0f\xae\x25", "\x0f\xae\x35", "\x0f\xc7\x25",
+	        "\x48\x0f\xae\x25", "\x48\x0f\xae\x35", "\x48\x0f\xc7\x25"};
+	if (b->used_xsave || settings.without & WITHOUT_XSAVE)
 		return;
 	b->used_xsave = true;
 	uint64_t area = arena_base(b->s->arena) + AT_XSAVE;
-	const char *save = saves[rng_below(b->r, 6)];
+	unsigned kind = rng_below(b->r, 6);
 	uint32_t mask = rng_chance(b->r, 60) ? 7 : rng_below(b->r, 8);
 	any_register(b);
 	emit_mov(b, RAX, mask);
 	emit_mov(b, RDX, 0);
 	b->roles.pointers &= (uint16_t) ~(1u << RAX | 1u << RDX);
 	b->roles.indexes &= (uint16_t) ~(1u << RAX | 1u << RDX);
-	emit_memory_at(b, save, (unsigned)strlen(save), area);
+	emit_memory_at(b, saves[kind], kind < 3 ? 3 : 4, area);
 	body(b, 3);
 	emit_mov(b, RAX, mask);
 	emit_mov(b, RDX, 0);
-	if (rng_chance(b->r, 50))
+	if (kind < 3)
 		AT(b, "\x0f\xae\x2d", area);
 	else
 		AT(b, "\x48\x0f\xae\x2d", area);
@@ -617,7 +642,8 @@ static void divide(struct builder *b)
 	else
 		emit_mov(b, RDX, rng_below(b->r, 3));
 	if (rng_chance(b->r, 50)) {
-		emit_memory(b, "", rng_chance(b->r, 50), "\xf7", 1, is_signed ? 7 : 6, random_memory(b, false));
+		emit_memory(
+		        b, "", rng_chance(b->r, 50), "\xf7", 1, is_signed ? 7 : 6, random_memory(b, false));
 		return;
 	}
 	mark_start(b);
@@ -642,8 +668,11 @@ static void push_pop_memory(struct builder *b)
 {
 	struct operand o = random_memory(b, false);
 	if (rng_chance(b->r, 50))
-		o = (struct operand){.modrm = 0x44, .sib = 0x24, .has_sib = true, .displacement_size = 1,
-			.displacement = (int32_t)rng_between(b->r, -16, 15) * 8};
+		o = (struct operand){.modrm = 0x44,
+		        .sib = 0x24,
+		        .has_sib = true,
+		        .displacement_size = 1,
+		        .displacement = (int32_t)rng_between(b->r, -16, 15) * 8};
 	const char *prefix = rng_chance(b->r, 20) ? "\x66" : "";
 	if (rng_chance(b->r, 50))
 		emit_memory(b, prefix, 0, "\xff", 1, 6, o);
@@ -654,11 +683,12 @@ static void push_pop_memory(struct builder *b)
 /* What no CPU runs, or what this mode does not have. */
 static void illegal(struct builder *b)
 {
-	static const char *const encodings[] = {"\x06", "\x0e", "\x16", "\x1e", "\x27", "\x2f", "\x37", "\x3f", "\x60", "\x61",
-		"\x82\xc0\x01", "\x9a", "\xce", "\xd4\x0a", "\xd6", "\xea", "\x0f\x0b", "\x0f\xb9\xc0", "\x0f\xff\xc0",
-		"\x0f\x04", "\x0f\x0a", "\xf0\x89\xc0", "\xf0\x01\xc0", "\xf0\x90", "\xf0\x8b\x00", "\x66\xc5\xf8\x28\xc0",
-		"\xf2\xc5\xf8\x28\xc0", "\xf0\xc5\xf8\x28\xc0", "\x48\xc5\xf8\x28\xc0", "\x0f\xae\xc0\x90", "\xfe\xd0",
-		"\xff\xf8", "\xc6\xc8\x01", "\x8f\xc8\x01", "\xd9\xd1", "\xdb\xe8\x26"};
+	static const char *const encodings[] = {"\x06", "\x0e", "\x16", "\x1e", "\x27", "\x2f", "\x37",
+	        "\x3f", "\x60", "\x61", "\x82\xc0\x01", "\x9a", "\xce", "\xd4\x0a", "\xd6", "\xea",
+	        "\x0f\x0b", "\x0f\xb9\xc0", "\x0f\xff\xc0", "\x0f\x04", "\x0f\x0a", "\xf0\x89\xc0",
+	        "\xf0\x01\xc0", "\xf0\x90", "\xf0\x8b\x00", "\x66\xc5\xf8\x28\xc0", "\xf2\xc5\xf8\x28\xc0",
+	        "\xf0\xc5\xf8\x28\xc0", "\x48\xc5\xf8\x28\xc0", "\x0f\xae\xc0\x90", "\xfe\xd0", "\xff\xf8",
+	        "\xc6\xc8\x01", "\x8f\xc8\x01", "\xd9\xd1", "\xdb\xe8\x26"};
 	const char *encoding = encodings[rng_below(b->r, sizeof encodings / sizeof *encodings)];
 	if (rng_chance(b->r, 6)) /* longer than an instruction may be */
 		encoding = "\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x90\x90";
@@ -667,7 +697,8 @@ static void illegal(struct builder *b)
 	emit(b, encoding, (unsigned)strlen(encoding));
 }
 
-/* ---- code that changes itself ---------------------------------------------------------------------------------- */
+/* ---- code that changes itself
+ * ---------------------------------------------------------------------------------- */
 
 /* A store to `at`, which is only known later: returns where its displacement is; `tail` bytes follow that. */
 static unsigned emit_code_store(struct builder *b, unsigned *tail)
@@ -761,10 +792,10 @@ void emit_piece(struct builder *b)
 	static const struct {
 		void (*emit)(struct builder *b);
 		unsigned weight;
-	} pieces[] = {{jump_forward, 22}, {jump_on_rcx, 4}, {loop_in_memory, 8}, {loop_in_register, 8}, {call_function, 12},
-		{call_pop, 3}, {jump_table, 4}, {jump_into_middle, 4}, {jump_wild, 2}, {rep_string, 9}, {pop_flags, 4},
-		{store_x87, 3}, {load_control, 4}, {save_and_restore, 3}, {compare_exchange, 4}, {divide, 4}, {bit_string, 4},
-		{push_pop_memory, 5}, {illegal, 1}};
+	} pieces[] = {{jump_forward, 22}, {jump_on_rcx, 4}, {loop_in_memory, 8}, {loop_in_register, 8},
+	        {call_function, 12}, {call_pop, 3}, {jump_table, 4}, {jump_into_middle, 4}, {jump_wild, 2},
+	        {rep_string, 9}, {pop_flags, 4}, {store_x87, 3}, {load_control, 4}, {save_and_restore, 3},
+	        {compare_exchange, 4}, {divide, 4}, {bit_string, 4}, {push_pop_memory, 5}, {illegal, 1}};
 	static void (*const changes[])(struct builder *) = {change_ahead, change_opcode, change_in_loop};
 	if (b->s->mode == CODE_REWRITTEN && rng_chance(b->r, 15)) {
 		b->s->hidden_entry = true;

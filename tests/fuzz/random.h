@@ -1,8 +1,8 @@
 #ifndef FUZZ_RANDOM_H
 #define FUZZ_RANDOM_H
 /*
- * The generator of random numbers: splitmix64. Every sequence has a stream of its own, made from the seed and the
- * number of the sequence, so that any sequence can be repeated without running those before it.
+ * The generator of random numbers: splitmix64. Every sequence has a stream of its own, made from the seed and
+ * the number of the sequence, so that any sequence can be repeated without running those before it.
  */
 #include <stdint.h>
 

@@ -1,12 +1,12 @@
 /*
  * Runs a sequence and takes down what happened.
  *
- * A fault brings us to fuzz_signal() on the alternate stack. It keeps everything the handler's context shows. Then the
- * sequence is either over, or, when it was made to resume, goes on behind the faulting instruction with some registers
- * changed in the context, so that it also shows whether the context is taken over.
+ * A fault brings us to fuzz_signal() on the alternate stack. It keeps everything the handler's context shows.
+ * Then the sequence is either over, or, when it was made to resume, goes on behind the faulting instruction
+ * with some registers changed in the context, so that it also shows whether the context is taken over.
  *
- * SIGALRM comes at any time. It ends a sequence that does not end by itself, and it shows where asynchronous signals
- * seem to interrupt: that must be the start of an instruction of the sequence.
+ * SIGALRM comes at any time. It ends a sequence that does not end by itself, and shows where asynchronous
+ * signals seem to interrupt: that must be the start of an instruction of the sequence.
  */
 #include "fuzz.h"
 #include <stdio.h>
@@ -22,7 +22,8 @@ extern struct machine fuzz_initial, fuzz_final;
 extern uint64_t fuzz_runner_rsp;
 extern uint64_t fuzz_signal_fs, fuzz_signal_gs, fuzz_signal_flags;
 extern uint32_t fuzz_signal_mxcsr;
-extern uint16_t fuzz_signal_cw, fuzz_signal_ds, fuzz_signal_es, fuzz_signal_fs_selector, fuzz_signal_gs_selector;
+extern uint16_t fuzz_signal_cw, fuzz_signal_ds, fuzz_signal_es, fuzz_signal_fs_selector,
+        fuzz_signal_gs_selector;
 int fuzz_signal(int signal, siginfo_t *info, ucontext_t *context);
 
 unsigned long run_bad_pcs;
@@ -31,7 +32,8 @@ static const struct sequence *volatile running; /* NULL outside of a sequence */
 static struct outcome *current;
 static volatile uint64_t runs; /* counts sequences, for the watchdog */
 
-/* ---- reading the context ---------------------------------------------------------------------------------------- */
+/* ---- reading the context
+ * ---------------------------------------------------------------------------------------- */
 
 enum { XSTATE_X87 = 1, XSTATE_SSE = 2, XSTATE_AVX = 4, XSTATE_HEADER = 512, XSTATE_YMM = 576 };
 
@@ -64,8 +66,8 @@ static void read_vectors(ucontext_t *context, struct machine *m)
 	}
 }
 
-static const int context_register[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-	REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+static const int context_register[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI,
+        REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
 static void read_fault(int signal, siginfo_t *info, ucontext_t *context, struct fault *f)
 {
@@ -96,7 +98,8 @@ static void read_fault(int signal, siginfo_t *info, ucontext_t *context, struct 
 	state_canonical(&f->at);
 }
 
-/* ---- signals ---------------------------------------------------------------------------------------------------- */
+/* ---- signals
+ * ---------------------------------------------------------------------------------------------------- */
 
 /* The index of the instruction at this pc, or -1. */
 static int find_start(const struct sequence *s, uint64_t pc)
@@ -149,53 +152,42 @@ static bool resume(const struct sequence *s, ucontext_t *context)
 static void die(const char *what, int signal, ucontext_t *context)
 {
 	char line[200];
-	int size = snprintf(line, sizeof line, "fuzz: %s: signal %d at %#llx, sequence %llu of seed %llu\n", what, signal,
-		(unsigned long long)context->uc_mcontext.gregs[REG_RIP],
-		running ? (unsigned long long)running->number : ~0ull, (unsigned long long)settings.seed);
+	int size = snprintf(line, sizeof line, "fuzz: %s: signal %d at %#llx, sequence %llu of seed %llu\n",
+	        what, signal, (unsigned long long)context->uc_mcontext.gregs[REG_RIP],
+	        running ? (unsigned long long)running->number : ~0ull, (unsigned long long)settings.seed);
 	if (write(2, line, (size_t)size) < 0)
 		_exit(4);
 	_exit(3);
 }
 
-static void on_alarm(ucontext_t *context)
+/* True when the sequence has been running for too long. */
+static bool too_long(void)
 {
 	static uint64_t last_runs, since;
-	const struct sequence *s = running;
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (!s || runs != last_runs) {
+	if (runs != last_runs) {
 		last_runs = runs;
 		since = (uint64_t)now.tv_sec;
-	} else if ((uint64_t)now.tv_sec > since + settings.watchdog) {
-		die("a sequence does not end", SIGALRM, context);
 	}
-	if (!s)
-		return;
-	uint64_t pc = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
-	if (pc >= s->address && pc < s->address + s->code_length && !s->hidden_entry && find_start(s, pc) < 0) {
-		char line[160];
-		int size = snprintf(line, sizeof line, "fuzz: sequence %llu: a signal came at offset %llu, inside an instruction\n",
-			(unsigned long long)s->number, (unsigned long long)(pc - s->address));
-		if (write(2, line, (size_t)size) > 0)
-			run_bad_pcs++;
-	}
+	return (uint64_t)now.tv_sec > since + settings.watchdog;
 }
 
-/* Called by fuzz_on_signal. Returns 1 when the interrupted code goes on with its own fs and gs bases. */
-int fuzz_signal(int signal, siginfo_t *info, ucontext_t *context)
+static void check_interrupted_pc(const struct sequence *s, uint64_t pc)
 {
-	if (signal == SIGALRM) {
-		on_alarm(context);
-		return 1;
-	}
-	const struct sequence *s = running;
-	if (!s)
-		die("a fault outside of a sequence", signal, context);
-	if (current->fault_count == MAX_FAULTS)
-		die("too many faults", signal, context);
-	read_fault(signal, info, context, &current->faults[current->fault_count++]);
-	if (resume(s, context))
-		return 1;
+	if (pc < s->address || pc >= s->address + s->code_length || s->hidden_entry || find_start(s, pc) >= 0)
+		return;
+	char line[160];
+	int size = snprintf(line, sizeof line,
+	        "fuzz: sequence %llu: a signal came at offset %llu, inside an instruction\n",
+	        (unsigned long long)s->number, (unsigned long long)(pc - s->address));
+	if (write(2, line, (size_t)size) > 0)
+		run_bad_pcs++;
+}
+
+/* The context goes on in fuzz_enter()'s caller instead of the sequence. */
+static void end_sequence(ucontext_t *context)
+{
 	greg_t *regs = context->uc_mcontext.gregs;
 	running = NULL;
 	current->completed = false;
@@ -203,6 +195,30 @@ int fuzz_signal(int signal, siginfo_t *info, ucontext_t *context)
 	regs[REG_RSP] = (greg_t)fuzz_runner_rsp;
 	regs[REG_EFL] = 0x202;
 	regs[REG_CSGSFS] = (greg_t)0x002b000000000033;
+}
+
+/* Called by fuzz_on_signal. Returns 1 when the interrupted code goes on with its own fs and gs bases. */
+int fuzz_signal(int signal, siginfo_t *info, ucontext_t *context)
+{
+	const struct sequence *s = running;
+	if (signal == SIGALRM && s && too_long()) {
+		current->hung = true;
+		end_sequence(context);
+		return 0;
+	}
+	if (signal == SIGALRM) {
+		if (s)
+			check_interrupted_pc(s, (uint64_t)context->uc_mcontext.gregs[REG_RIP]);
+		return 1;
+	}
+	if (!s)
+		die("a fault outside of a sequence", signal, context);
+	if (current->fault_count == MAX_FAULTS)
+		die("too many faults", signal, context);
+	read_fault(signal, info, context, &current->faults[current->fault_count++]);
+	if (resume(s, context))
+		return 1;
+	end_sequence(context);
 	return 0;
 }
 
@@ -215,7 +231,8 @@ void run_setup(unsigned storm_microseconds)
 	stack_t stack = {.ss_sp = memory, .ss_size = size};
 	sigaltstack(&stack, NULL);
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGALRM};
-	struct sigaction action = {.sa_sigaction = fuzz_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+	struct sigaction action = {
+	        .sa_sigaction = fuzz_on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
 	sigfillset(&action.sa_mask);
 	for (unsigned n = 0; n < sizeof signals / sizeof *signals; n++)
 		sigaction(signals[n], &action, NULL);
@@ -231,6 +248,7 @@ void run_sequence(const struct sequence *s, struct outcome *o)
 	fuzz_initial = s->initial;
 	o->fault_count = 0;
 	o->completed = true;
+	o->hung = false;
 	current = o;
 	runs++;
 	running = s;

@@ -5,8 +5,9 @@
 #include <string.h>
 
 /*
- * AMD CPUs save the x87 error pointers (last instruction, opcode, data address) in FXSAVE and XSAVE only while an
- * exception is pending. Without one they do not survive a context switch, which may come at any time.
+ * AMD CPUs save the x87 error pointers (last instruction, opcode, data address) in FXSAVE and XSAVE only
+ * while an exception is pending. Without one they do not survive a context switch, which may come at any
+ * time.
  */
 static bool keeps_error_pointers;
 
@@ -21,8 +22,9 @@ void state_setup(void)
 
 static uint64_t random_value(struct rng *r)
 {
-	static const uint64_t special[] = {0x8000000000000000, 0x7fffffffffffffff, 0xffffffff, 0x80000000, 0x7fffffff,
-		0x100000000, 0xff, 0x80, 0xffff, 0x8000, 1, 2, 0xffffffffffffffff, 0x5555555555555555};
+	static const uint64_t special[] = {0x8000000000000000, 0x7fffffffffffffff, 0xffffffff, 0x80000000,
+	        0x7fffffff, 0x100000000, 0xff, 0x80, 0xffff, 0x8000, 1, 2, 0xffffffffffffffff,
+	        0x5555555555555555};
 	switch (rng_below(r, 8)) {
 	case 0:
 		return special[rng_below(r, sizeof special / sizeof *special)];
@@ -63,8 +65,9 @@ static void random_vector(struct rng *r, uint8_t *bytes, unsigned size)
 			memcpy(&word, f, 8);
 			break;
 		case 4: { /* NaN, infinity, denormal */
-			static const uint64_t special[] = {0x7ff8000000000000, 0x7ff0000000000000, 0xfff0000000000001,
-				0x000fffffffffffff, 0x7fc000007f800000, 0xff80000100000001, 0x3f8000003f800000};
+			static const uint64_t special[] = {0x7ff8000000000000, 0x7ff0000000000000,
+			        0xfff0000000000001, 0x000fffffffffffff, 0x7fc000007f800000,
+			        0xff80000100000001, 0x3f8000003f800000};
 			word = special[rng_below(r, sizeof special / sizeof *special)];
 			break;
 		}
@@ -131,7 +134,7 @@ static uint64_t random_flags(struct rng *r)
 		flags |= 0x400; /* DF */
 	if (rng_chance(r, 20))
 		flags |= 0x200000; /* ID */
-	if (rng_chance(r, 3))
+	if (rng_chance(r, 3) && !(settings.without & WITHOUT_AC))
 		flags |= 0x40000; /* AC */
 	if (rng_chance(r, 2))
 		flags |= 0x4000; /* NT */
@@ -188,12 +191,18 @@ void state_random(struct rng *r, unsigned arena, struct machine *m, struct roles
 }
 
 /*
- * Clears what the CPU does not promise: reserved bytes, the copies of the xmm registers, and error pointers that a
- * context switch may have cleared. The data pointer is also older than the last instruction, and so not kept by these
- * CPUs, when that instruction had no memory operand: the opcode field tells (its low byte is the ModRM byte).
+ * Clears what the CPU does not promise: reserved bytes, the copies of the xmm registers, and error pointers
+ * that a context switch may have cleared. The data pointer is also older than the last instruction, and so
+ * not kept by these CPUs, when that instruction had no memory operand: the opcode field tells (its low byte
+ * is the ModRM byte).
  */
 void state_canonical(struct machine *m)
 {
+	/* A null selector may be 0 to 3; a context switch makes them all 0. */
+	if (m->fs <= 3)
+		m->fs = 0;
+	if (m->gs <= 3)
+		m->gs = 0;
 	uint8_t *fx = m->fx;
 	bool pending = fx[2] & 0x80;
 	fx[5] = 0;
@@ -229,13 +238,15 @@ static uint64_t digest_machine(uint64_t digest, const struct machine *m)
 
 uint64_t outcome_digest(const struct outcome *o)
 {
+	if (o->hung)
+		return 0x68756e67;
 	uint64_t digest = mix64(o->memory_hash + o->completed);
 	if (o->completed)
 		digest = digest_machine(digest, &o->final);
 	for (unsigned n = 0; n < o->fault_count; n++) {
 		const struct fault *f = &o->faults[n];
-		const uint64_t words[] = {(uint64_t)f->signal, (uint64_t)f->code, f->address, f->trap, f->error, f->cr2,
-			f->segments, f->handler_flags, f->handler_mxcsr, f->handler_cw};
+		const uint64_t words[] = {(uint64_t)f->signal, (uint64_t)f->code, f->address, f->trap,
+		        f->error, f->cr2, f->segments, f->handler_flags, f->handler_mxcsr, f->handler_cw};
 		digest = digest_bytes(digest, words, sizeof words);
 		digest = digest_machine(digest, &f->at);
 	}

@@ -1,6 +1,5 @@
 /* cases: segv segv-core store-readonly jump fpe ill trap bus abort abort-core assert term kill usr1 rt hup-thread segv-thread exit-3 exit-thread stack-overflow segv-blocked kill-blocked-segv hlt double-fault uncaught-pipe cpu-limit file-limit alarm quick-exit */
 /* expect: any */
-/* build: -Wno-infinite-recursion */
 /*
  * The program itself dies, in many ways: the status bugnet passes on is the program's own, core flag included. The
  * cases ending in -core raise RLIMIT_CORE.

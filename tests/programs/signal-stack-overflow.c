@@ -1,4 +1,3 @@
-/* build: -Wno-infinite-recursion */
 /*
  * Endless recursion on the main stack, then on a thread's stack: SIGSEGV on the alternate stack at an address near
  * rsp; the program recovers with siglongjmp, several times.

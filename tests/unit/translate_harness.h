@@ -276,6 +276,7 @@ static inline void harness_init(struct harness *harness, const void *hint)
 	harness->used = AREA_CODE;
 	harness->placed = calloc(PLACED_MAX, sizeof(*harness->placed));
 	harness->link = true;
+	harness->data = harness->area;
 	harness->request = (struct translate_request){
 	        .read = harness_read,
 	        .known = harness_known,
@@ -317,6 +318,8 @@ static inline void harness_fix(
 		break;
 	case FIXUP_ABSOLUTE:
 		memcpy(field, &program, 8);
+		return;
+	case FIXUP_PLACE:
 		return;
 	case FIXUP_NEGATED:
 		program = -program;

@@ -15,15 +15,18 @@
  * translator itself needs malloc() in the middle of what is translated, which
  * may be malloc().
  */
-#define LIBC_FUNCTIONS(X)                                                                                    \
-	X(qsort) X(snprintf) X(strtod) X(strtoul) X(memset) X(memcpy) \
-	X(memmove) X(strlen) X(memcmp) X(strcmp) X(strchr) X(strstr) \
-	X(memchr) X(strnlen) X(strspn) X(strcspn) X(regcomp) X(regexec) \
-	X(regfree) X(free) X(calloc) X(realloc) X(getpid) X(fopen) \
-	X(fgets) X(fclose) X(atoi) X(clock_gettime) X(close) X(__errno_location)
-#define LIBM_FUNCTIONS(X)                                                                                    \
-	X(sin) X(cos) X(exp) X(pow) X(log) X(atan2) \
-	X(fmod) X(cbrt) X(tgamma) X(sqrtl) X(powl)
+/* clang-format off */
+#define LIBC_FUNCTIONS(X) \
+	X(qsort) X(snprintf) X(strtod) X(strtoul) X(memset) X(memcpy) X(memmove) \
+	X(strlen) X(memcmp) X(strcmp) X(strchr) X(strstr) X(memchr) X(strnlen) \
+	X(strspn) X(strcspn) X(regcomp) X(regexec) X(regfree) X(free) X(calloc) \
+	X(realloc) X(getpid) X(fopen) X(fgets) X(fclose) X(atoi) X(clock_gettime) \
+	X(close) X(__errno_location)
+
+#define LIBM_FUNCTIONS(X) \
+	X(sin) X(cos) X(exp) X(pow) X(log) X(atan2) X(fmod) \
+	X(cbrt) X(tgamma) X(sqrtl) X(powl)
+/* clang-format on */
 
 static struct {
 #define POINTER(name) __typeof__(&name) name;
@@ -113,8 +116,9 @@ static uint64_t work_math(uint64_t n)
 	double sum = 0;
 
 	for (uint64_t i = 1; i < n; i++)
-		sum += c.sin(i) * c.cos(i / 3.0) + c.exp(-(double)i) + c.pow(i, 0.3) + c.log(i) + c.atan2(i, 5) +
-		       c.fmod(i, 1.7) + c.cbrt(i) + c.tgamma(1.0 / i) + (double)c.sqrtl(i) + (double)c.powl(i, 0.1L);
+		sum += c.sin(i) * c.cos(i / 3.0) + c.exp(-(double)i) + c.pow(i, 0.3) + c.log(i) +
+		       c.atan2(i, 5) + c.fmod(i, 1.7) + c.cbrt(i) + c.tgamma(1.0 / i) + (double)c.sqrtl(i) +
+		       (double)c.powl(i, 0.1L);
 	uint64_t bits;
 
 	c.memcpy(&bits, &sum, 8);
@@ -133,7 +137,8 @@ static uint64_t work_strings(uint64_t n)
 		c.memmove(b + i % 13, b, i);
 		b[i + i % 13] = 0;
 		sum += c.strlen(a) * 3 + c.strlen(b) + (c.memcmp(a, b, i) == 0) + (c.strcmp(a, b) < 0);
-		sum += (c.strchr(b, 'q') != NULL) + (c.strstr(b, "zzz") != NULL) + (c.memchr(a, 'c', i) != NULL);
+		sum += (c.strchr(b, 'q') != NULL) + (c.strstr(b, "zzz") != NULL) +
+		       (c.memchr(a, 'c', i) != NULL);
 		sum += c.strnlen(b, 7) + c.strspn(a, "abc") + c.strcspn(b, "xyz");
 	}
 	return sum;

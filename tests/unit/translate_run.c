@@ -223,6 +223,138 @@ static void test_gs(void **state)
 
 RUN_TEST(rip, true)
 
+/* -- more than one piece of code at a time --------------------------------- */
+
+/* Return sites that share a slot of the branch table, one that needs its flags and one that does not. */
+static void test_collision(void **state)
+{
+	/*
+	 *  0: call rdi ; test eax,eax ; ret         ; flags dead at the return: compares with cmp
+	 *  0x10000: call rdi ; mov rax,[rsp] ; jo .. ; and here they are live
+	 */
+	static const uint8_t dead[] = {0xff, 0xd7, 0x85, 0xc0, 0xc3};
+	static const uint8_t live[] = {0xff, 0xd7, 0x9c, 0x58, 0xc3}; /* call rdi ; pushfq ; pop rax ; ret */
+	static const uint8_t leaf[] = {0x48, 0x01, 0xd2, 0xc3};       /* add rdx,rdx ; ret */
+	static const uint64_t values[] = {
+	        0, 1, 0x4000000000000000, 0x8000000000000000, 0xc000000000000008, 0x7f, 0xff};
+	uint8_t *code =
+	        mmap(NULL, 0x20000, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(code, MAP_FAILED);
+	memcpy(code, dead, sizeof(dead));
+	memcpy(code + 0x10000, live, sizeof(live));
+	memcpy(code + 0x18000, leaf, sizeof(leaf));
+	for (unsigned i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		for (unsigned order = 0; order < 4; order++) {
+			struct harness harness;
+			struct cpu cpu;
+
+			harness_init(&harness, code);
+			program_fill();
+			for (unsigned round = 0; round < 4; round++) {
+				program_start(&cpu, code + (order >> (round & 1) & 1 ? 0x10000 : 0));
+				cpu.regs[7] = (uint64_t)code + 0x18000;
+				cpu.regs[2] = values[i];
+				compare_runs(&harness, &cpu, false);
+			}
+			harness_deinit(&harness);
+		}
+	}
+	munmap(code, 0x20000);
+}
+
+/* Code that changes itself, in its own block and in another. */
+static void test_self_modifying(void **state)
+{
+	static const uint8_t initial[] = {
+	        0xc6,
+	        0x47,
+	        0x05,
+	        0x07, /*  0: mov byte [rdi+5], 7    */
+	        0xb8,
+	        0x01,
+	        0x00,
+	        0x00,
+	        0x00, /*  4: mov eax, 1             */
+	        0xff,
+	        0xc1, /*  9: inc ecx                */
+	        0x88,
+	        0x4f,
+	        0x05, /* 11: mov [rdi+5], cl        */
+	        0x01,
+	        0xc2, /* 14: add edx, eax           */
+	        0x80,
+	        0xf9,
+	        0x05, /* 16: cmp cl, 5              */
+	        0x72,
+	        0xef, /* 19: jb 4                   */
+	        0xc3,
+	};
+	uint8_t *code =
+	        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	assert_ptr_not_equal(code, MAP_FAILED);
+	for (unsigned near = 0; near < 2; near++) {
+		struct harness harness;
+		struct cpu cpu;
+
+		harness_init(&harness, near ? code : NULL);
+		harness.request.self_check = true;
+		harness.data = code;
+		harness.data_size = sizeof(initial);
+		memcpy(code, initial, sizeof(initial));
+		program_fill();
+		program_start(&cpu, code);
+		cpu.regs[7] = (uint64_t)code;
+		cpu.regs[1] = cpu.regs[2] = 0;
+		compare_runs(&harness, &cpu, false);
+		compare_runs(&harness, &cpu, true);
+		harness_deinit(&harness);
+	}
+	munmap(code, 4096);
+}
+
+/* A state component outside the mask must be neither stored nor loaded. */
+static void test_xstate_mask(void **state)
+{
+	/* xsave [rsi] ; xrstor [rsi] ; ret */
+	static const uint8_t bytes[] = {0x0f, 0xae, 0x26, 0x0f, 0xae, 0x2e, 0xc3};
+	uint8_t *code =
+	        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	memcpy(code, bytes, sizeof(bytes));
+	for (unsigned mask = 1; mask < 8; mask++) {
+		struct harness harness;
+		struct cpu cpu;
+
+		harness_init(&harness, code);
+		harness.request.xstate_mask = mask;
+		memset(program_memory.data, 0, sizeof(program_memory.data));
+		program_start(&cpu, code);
+		memset(program_memory.data + 576, 0xaa, 256);
+		/* All components in use: XSTATE_BV of what the harness loads. */
+		harness_vectors[512] = 7;
+		memset(harness_vectors + 576, 0x77, 256);
+		cpu.regs[0] = 0xffffffff00000007;
+		cpu.regs[2] = 0x123456700000000;
+
+		struct cpu before = cpu;
+
+		harness_run(&harness, &cpu, (uint64_t)harness_leave_stop);
+		assert_int_equal(cpu.regs[0], before.regs[0]);
+		assert_int_equal(cpu.regs[2], before.regs[2]);
+		assert_int_equal(cpu.regs[1], before.regs[1]);
+		assert_int_equal(program_memory.data[512] & ~mask, 0);
+		assert_int_equal(program_memory.data[576], mask & 4 ? 0x77 : 0xaa);
+		assert_int_equal(harness_vectors[576], 0x77);
+		harness_deinit(&harness);
+	}
+	munmap(code, 4096);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +371,9 @@ int main(int argc, char **argv)
 	        cmocka_unit_test(test_system),
 	        cmocka_unit_test(test_emulated),
 	        cmocka_unit_test(test_gs),
+	        cmocka_unit_test(test_collision),
+	        cmocka_unit_test(test_self_modifying),
+	        cmocka_unit_test(test_xstate_mask),
 	};
 
 	if (argc > 1)

@@ -117,7 +117,11 @@ static void run_command(char **command, int keep_stdin, int error_pipe)
 	dup2(error_pipe, 3);
 	fcntl(3, F_SETFD, FD_CLOEXEC);
 	close_range(4, ~0U, 0);
-	execvp(command[0], command);
+	/* execvp would give a file that is neither ELF nor script to a shell */
+	if (strchr(command[0], '/'))
+		execv(command[0], command);
+	else
+		execvp(command[0], command);
 	int error = errno;
 	_exit(write(3, &error, sizeof error) != sizeof error);
 }

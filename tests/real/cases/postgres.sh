@@ -1,5 +1,5 @@
 # initdb with the servers it starts, then the server with its processes and shared memory, as an ordinary user.
-# timeout: 180
+# timeout: 240
 bin=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
 mkdir cluster && chmod 700 cluster
 user=()

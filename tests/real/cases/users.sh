@@ -16,5 +16,5 @@ if unshare -Ur true 2>/dev/null; then
 	unshare -Ur "$(command -v translated)" --children bash -c 'id -u; cat /proc/self/uid_map | tr -s " "'
 	unshare -Urn -ipf --mount-proc "$(command -v translated)" python3 -c "$work"
 	translated unshare -Ur id -u
-	translated --children unshare -Urpf --mount-proc sh -c 'echo $$; ls /proc | grep -c "^[0-9]*$"'
+	translated --children unshare -Urpf --mount-proc sh -c 'echo $$'
 fi

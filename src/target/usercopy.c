@@ -1,0 +1,30 @@
+/*
+ * The program's memory. A bad address must become -EFAULT. Normally the fault's
+ * signal makes it so (see handle_signal); while the program blocks that signal,
+ * the kernel would kill it instead of telling us, so the kernel does the copying.
+ */
+#include "target/stub.h"
+
+struct io_vector {
+	uint64_t base, size;
+};
+
+static long copy(long call, void *to, const void *from, const void *own, uint64_t program, size_t size)
+{
+	struct io_vector local = {(uint64_t)own, size}, remote = {program, size};
+
+	if (!(current_thread()->mask & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS))) || process()->seccomp)
+		return usercopy_direct(to, from, size);
+	long done = syscall6(call, syscall0(__NR_getpid), (long)&local, 1, (long)&remote, 1, 0);
+	return done == (long)size ? 0 : -K_EFAULT;
+}
+
+long read_program(void *to, uint64_t from, size_t size)
+{
+	return copy(__NR_process_vm_readv, to, (const void *)from, to, from, size);
+}
+
+long write_program(uint64_t to, const void *from, size_t size)
+{
+	return copy(__NR_process_vm_writev, (void *)to, from, from, to, size);
+}

@@ -1,0 +1,465 @@
+#!/bin/bash
+# The errors suite: bad input gets a clear error and the right status, and the command line behaves.
+#
+#	125   bugnet itself failed before the program started, or was called wrongly
+#	126   the program was found and cannot be executed
+#	127   the program was not found
+#
+# A message names the thing, the reason and a next step. PATTERN selects tests by name.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+PATTERN=${PATTERN:-*}
+need_launch || exit 2
+new_work_directory
+files=$work/files
+mkdir "$files"
+
+# What a message that tells what to do next contains.
+next_step=';|try |use |give |check |install|chmod|run |see |set |raise|need|did you mean|--help'
+
+wanted() {
+	# shellcheck disable=SC2053
+	[[ $1 == $PATTERN ]]
+}
+
+# expect NAME STATUS REGEX... -- COMMAND...: COMMAND must end with `exit STATUS` (STATUS may list several: 126,127),
+# print nothing to stdout, and stderr must match each REGEX (case does not matter) and say a next step
+expect() {
+	local name=errors/$1 statuses=$2 regexes=() regex status
+	shift 2
+	while [ "$1" != -- ]; do
+		regexes+=("$1")
+		shift
+	done
+	shift
+	wanted "${name#errors/}" || return
+	capture run "$@"
+	status=$(head -n1 "$work/run.status")
+	case ",$statuses," in
+	*",${status#exit },"*) ;;
+	*)
+		failed "$name" "status is '$status', not $statuses" "$work/run.err"
+		return
+		;;
+	esac
+	if [ "$(wc -l <"$work/run.status")" -ne 1 ]; then
+		failed "$name" "$(sed -n '2,$p' "$work/run.status" | paste -sd' ')" "$work/run.err"
+		return
+	fi
+	if [ -s "$work/run.out" ]; then
+		failed "$name" "prints to stdout" "$work/run.out"
+		return
+	fi
+	if ! head -n1 "$work/run.err" | grep -q '^bugnet'; then
+		failed "$name" "the message does not start with 'bugnet'" "$work/run.err"
+		return
+	fi
+	for regex in "${regexes[@]}" "$next_step"; do
+		if ! grep -qiE -- "$regex" "$work/run.err"; then
+			failed "$name" "the message does not say /$regex/" "$work/run.err"
+			return
+		fi
+	done
+	ok "$name"
+}
+
+# expect_output NAME STATUS STDOUT-REGEX STDERR-REGEX COMMAND...: an empty regex: nothing may be printed there
+expect_output() {
+	local name=errors/$1 wanted_status=$2 out=$3 err=$4 status
+	shift 4
+	wanted "${name#errors/}" || return
+	capture run "$@"
+	status=$(paste -sd';' "$work/run.status")
+	if [ "$status" != "exit $wanted_status" ]; then
+		failed "$name" "status is '$status', not 'exit $wanted_status'" "$work/run.err"
+	elif [ -n "$out" ] && ! grep -qzE -- "$out" "$work/run.out"; then
+		failed "$name" "stdout does not match /$out/" "$work/run.out"
+	elif [ -z "$out" ] && [ -s "$work/run.out" ]; then
+		failed "$name" "prints to stdout" "$work/run.out"
+	elif [ -n "$err" ] && ! grep -qziE -- "$err" "$work/run.err"; then
+		failed "$name" "stderr does not match /$err/" "$work/run.err"
+	elif [ -z "$err" ] && [ -s "$work/run.err" ]; then
+		failed "$name" "prints to stderr" "$work/run.err"
+	else
+		ok "$name"
+	fi
+}
+
+# --- files that cannot be run -----------------------------------------------------------------------------------
+
+# le BYTES NUMBER: the number in little-endian bytes
+le() {
+	local i number=$2
+	for ((i = 0; i < $1; i++)); do
+		# shellcheck disable=SC2059
+		printf "\\x$(printf %02x $((number & 255)))"
+		number=$((number >> 8))
+	done
+}
+
+# patch FILE OFFSET BYTES NUMBER
+patch() {
+	le "$3" "$4" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# elf_header CLASS MACHINE TYPE PHNUM: an ELF header (64 or 52 bytes)
+elf_header() {
+	local class=$1 machine=$2 type=$3 phnum=$4
+	printf '\x7fELF'
+	le 1 "$class"
+	printf '\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00'
+	le 2 "$type"
+	le 2 "$machine"
+	le 4 1
+	if [ "$class" = 2 ]; then
+		le 8 $((0x400078))
+		le 8 64
+		le 8 0
+		le 4 0
+		le 2 64
+		le 2 56
+	else
+		le 4 $((0x8048054))
+		le 4 52
+		le 4 0
+		le 4 0
+		le 2 52
+		le 2 32
+	fi
+	le 2 "$phnum"
+	le 2 0
+	le 2 0
+	le 2 0
+}
+
+# program_header TYPE FLAGS OFFSET VADDR FILESZ MEMSZ
+program_header() {
+	le 4 "$1"
+	le 4 "$2"
+	le 8 "$3"
+	le 8 "$4"
+	le 8 "$4"
+	le 8 "$5"
+	le 8 "$6"
+	le 8 4096
+}
+
+# A whole program by hand: exit(33). 64 + 56 bytes of headers, 12 of code at 0x400078.
+good_elf() {
+	elf_header 2 62 2 1
+	program_header 1 5 0 $((0x400000)) 132 132
+	printf '\xbf\x21\x00\x00\x00\xb8\x3c\x00\x00\x00\x0f\x05'
+}
+
+make_files() {
+	good_elf >"$files/good"
+	echo data >"$files/not-executable"
+	echo 'this is neither ELF nor a script' >"$files/garbage"
+	: >"$files/empty"
+	printf '\x7fELF' >"$files/four-bytes"
+	{
+		elf_header 1 3 2 1
+		le 4 1
+		head -c 300 /dev/zero
+	} >"$files/elf32"
+	{
+		elf_header 1 62 2 1
+		head -c 300 /dev/zero
+	} >"$files/x32"
+	{
+		elf_header 2 183 2 1
+		program_header 1 5 0 $((0x400000)) 400 400
+		head -c 300 /dev/zero
+	} >"$files/aarch64"
+	{
+		elf_header 2 243 2 1
+		program_header 1 5 0 $((0x400000)) 400 400
+		head -c 300 /dev/zero
+	} >"$files/riscv"
+	good_elf | head -c 40 >"$files/truncated-header"
+	good_elf | head -c 80 >"$files/truncated-phdrs"
+	cp /bin/true "$files/truncated-segments"
+	truncate -s 5000 "$files/truncated-segments"
+	for name in phoff phentsize phnum-zero relocatable core-file memsz huge overlap-kernel; do
+		cp "$files/good" "$files/bad-$name"
+	done
+	patch "$files/bad-phoff" 32 8 $((1 << 40))
+	patch "$files/bad-phentsize" 54 2 17
+	patch "$files/bad-phnum-zero" 56 2 0
+	patch "$files/bad-relocatable" 16 2 1
+	patch "$files/bad-core-file" 16 2 4
+	patch "$files/bad-memsz" $((64 + 40)) 8 10
+	patch "$files/bad-huge" $((64 + 40)) 8 $((1 << 62))
+	patch "$files/bad-overlap-kernel" $((64 + 16)) 8 $((-1 << 47))
+	{
+		elf_header 2 62 2 2
+		program_header 3 4 176 $((0x4000b0)) 25 25
+		program_header 1 5 0 $((0x400000)) 201 201
+		printf '/nonexistent/interpreter\0'
+	} >"$files/no-interpreter"
+	{
+		elf_header 2 62 2 2
+		program_header 3 4 176 $((0x4000b0)) 6 6
+		program_header 1 5 0 $((0x400000)) 182 182
+		printf '/lib/x' # no zero at the end
+	} >"$files/bad-interpreter-string"
+	{
+		elf_header 2 62 2 2
+		program_header 3 4 176 $((0x4000b0)) 11 11
+		program_header 1 5 0 $((0x400000)) 187 187
+		printf '/etc/passwd'
+		printf '\0'
+	} >"$files/interpreter-not-elf"
+	patch "$files/interpreter-not-elf" $((64 + 32)) 8 12
+	printf '#!/nonexistent/shell\necho no\n' >"$files/script-no-interpreter"
+	printf 'echo a script without its first line\n' >"$files/script-no-shebang"
+	printf '#!\n' >"$files/script-empty-shebang"
+	printf '#!%s\n' "$files/loop-b" >"$files/loop-a"
+	printf '#!%s\n' "$files/loop-a" >"$files/loop-b"
+	ln -s dangling-target "$files/dangling"
+	ln -s symlink-loop "$files/symlink-loop"
+	mkdir "$files/directory"
+	find "$files" -type f -exec chmod +x {} +
+	chmod -x "$files/not-executable"
+	chmod 755 "$files/directory"
+}
+
+test_files() {
+	run=("$BUGNET" run --)
+	expect_output good-elf 33 '' '' "${run[@]}" "$files/good"
+	expect not-found 127 "$files/nothing" 'not found|no such file' -- "${run[@]}" "$files/nothing"
+	expect not-found-in-path 127 'no-such-program-anywhere' 'not found|no such file' -- "${run[@]}" no-such-program-anywhere
+	expect not-a-directory 126,127 "$files/good/x" 'not a directory|not found|no such file' -- "${run[@]}" "$files/good/x"
+	expect dangling-link 127 "$files/dangling" 'not found|no such file|dangling' -- "${run[@]}" "$files/dangling"
+	expect symlink-loop 126,127 "$files/symlink-loop" 'symbolic links|loop' -- "${run[@]}" "$files/symlink-loop"
+	expect not-executable 126 "$files/not-executable" 'permission|not executable' 'chmod' -- "${run[@]}" "$files/not-executable"
+	expect directory 126 "$files/directory" 'directory' -- "${run[@]}" "$files/directory"
+	expect garbage 126 "$files/garbage" 'not an ELF|neither|format|script' -- "${run[@]}" "$files/garbage"
+	expect empty-file 126 "$files/empty" 'empty|not an ELF|neither' -- "${run[@]}" "$files/empty"
+	expect four-bytes 126 "$files/four-bytes" 'truncated|malformed|ELF' -- "${run[@]}" "$files/four-bytes"
+	expect elf-32-bit 126 "$files/elf32" '32-bit' -- "${run[@]}" "$files/elf32"
+	expect elf-x32 126 "$files/x32" '32' -- "${run[@]}" "$files/x32"
+	expect other-machine-aarch64 126 "$files/aarch64" 'aarch64|arm|machine' 'x86-64|x86_64|qemu' -- "${run[@]}" "$files/aarch64"
+	expect other-machine-riscv 126 "$files/riscv" 'risc-?v|machine' 'x86-64|x86_64|qemu' -- "${run[@]}" "$files/riscv"
+	expect truncated-header 126 "$files/truncated-header" 'truncated|malformed' -- "${run[@]}" "$files/truncated-header"
+	expect truncated-phdrs 126 "$files/truncated-phdrs" 'truncated|malformed' -- "${run[@]}" "$files/truncated-phdrs"
+	expect truncated-segments 126 "$files/truncated-segments" 'truncated|malformed' -- "${run[@]}" "$files/truncated-segments"
+	for name in phoff phentsize phnum-zero memsz huge overlap-kernel; do
+		expect "malformed-$name" 126 "$files/bad-$name" 'malformed|truncated|header|segment' -- "${run[@]}" "$files/bad-$name"
+	done
+	expect malformed-interpreter 126,127 "$files/bad-interpreter-string" 'malformed|interpreter' -- "${run[@]}" "$files/bad-interpreter-string"
+	expect relocatable 126 "$files/bad-relocatable" 'relocatable|object|not an executable|type|link' -- "${run[@]}" "$files/bad-relocatable"
+	expect core-file 126 "$files/bad-core-file" 'core' -- "${run[@]}" "$files/bad-core-file"
+	expect missing-interpreter 126,127 "$files/no-interpreter" '/nonexistent/interpreter' 'interpreter|loader' -- "${run[@]}" "$files/no-interpreter"
+	expect interpreter-not-elf 126 "$files/interpreter-not-elf" '/etc/passwd' -- "${run[@]}" "$files/interpreter-not-elf"
+	expect script-missing-interpreter 126,127 "$files/script-no-interpreter" '/nonexistent/shell' -- "${run[@]}" "$files/script-no-interpreter"
+	expect script-without-shebang 126 "$files/script-no-shebang" '#!|format|neither|not an ELF' 'sh' -- "${run[@]}" "$files/script-no-shebang"
+	expect script-empty-shebang 126 "$files/script-empty-shebang" '#!|interpreter|format' -- "${run[@]}" "$files/script-empty-shebang"
+	expect script-loop 126 "$files/loop-a" -- "${run[@]}" "$files/loop-a"
+	expect empty-name 127,125 "''|\"\"|empty" -- "${run[@]}" ""
+	# A name without a slash that is not in PATH but here: said so.
+	(
+		cd "$files" || exit
+		PATH=/usr/bin:/bin expect not-in-path-but-here 127 'good' '\./good|PATH' -- \
+			sh -c 'cd "$1" && exec "$2" run -- good' sh "$files" "$BUGNET"
+	)
+}
+
+# --- limits -----------------------------------------------------------------------------------------------------
+
+# either NAME REGEX COMMAND...: COMMAND works as /bin/echo hello does, or fails with 125 and a message
+either() {
+	local name=errors/$1 regex=$2 status
+	shift 2
+	wanted "${name#errors/}" || return
+	capture run "$@"
+	status=$(paste -sd';' "$work/run.status")
+	case $status in
+	'exit 0')
+		if [ "$(cat "$work/run.out")" = hello ] && [ ! -s "$work/run.err" ]; then
+			ok "$name"
+		else
+			failed "$name" "status 0 but not the right output" "$work/run.err"
+		fi
+		;;
+	'exit 125')
+		if grep -q '^bugnet' "$work/run.err" && grep -qiE -- "$regex" "$work/run.err"; then
+			ok "$name"
+		else
+			failed "$name" "status 125 without a clear message" "$work/run.err"
+		fi
+		;;
+	*) failed "$name" "status is '$status'" "$work/run.err" ;;
+	esac
+}
+
+limited() {
+	printf 'ulimit %s || exit 99; shift 0; exec "$@"' "$1"
+}
+
+test_limits() {
+	expect address-space-limit 125 'address space|RLIMIT_AS|ulimit -v' -- \
+		bash -c "$(limited '-v 60000')" bash "$BUGNET" run -- /bin/true
+	either address-space-500mb 'address space|RLIMIT_AS|ulimit -v' \
+		bash -c "$(limited '-v 500000')" bash "$BUGNET" run -- /bin/echo hello
+	either file-size-limit 'file size|RLIMIT_FSIZE|ulimit -f|too large' \
+		bash -c "$(limited '-f 10')" bash "$BUGNET" run -- /bin/echo hello
+	either descriptor-limit 'descriptor|open files|RLIMIT_NOFILE|ulimit -n' \
+		bash -c "$(limited '-n 4')" bash "$BUGNET" run -- /bin/echo hello
+	either data-limit 'data|memory|RLIMIT_DATA|ulimit -d' \
+		bash -c "$(limited '-d 2000')" bash "$BUGNET" run -- /bin/echo hello
+	either stack-limit 'stack' \
+		bash -c "$(limited '-s 256')" bash "$BUGNET" run -- /bin/echo hello
+	either stack-unlimited 'stack' \
+		bash -c "$(limited '-s unlimited')" bash "$BUGNET" run -- /bin/echo hello
+	either memory-lock-zero 'lock' \
+		bash -c "$(limited '-l 0')" bash "$BUGNET" run -- /bin/echo hello
+	either environment-empty 'environment' \
+		env -i "$BUGNET" run -- /bin/echo hello
+	either working-directory-gone 'directory' \
+		bash -c 'mkdir gone && cd gone && rmdir ../gone && exec "$@"' bash "$BUGNET" run -- /bin/echo hello
+	either no-tmp-writable 'tmp' \
+		env TMPDIR=/nonexistent XDG_RUNTIME_DIR=/nonexistent HOME=/nonexistent "$BUGNET" run -- /bin/echo hello
+}
+
+# --- the command line -------------------------------------------------------------------------------------------
+
+subcommands="run doctor"
+
+test_command_line() {
+	local sub
+	expect no-arguments 125 'usage|subcommand|command' -- "$BUGNET"
+	expect unknown-subcommand 125 'rnu' 'did you mean.*run' -- "$BUGNET" rnu -- /bin/true
+	expect unknown-subcommand-doctor 125 'docter' 'did you mean.*doctor' -- "$BUGNET" docter
+	expect unknown-subcommand-far 125 'xyzzy' -- "$BUGNET" xyzzy
+	expect unknown-option 125 '--stat([^s]|$)' 'did you mean.*--stats' -- "$BUGNET" run --stat -- /bin/true
+	expect unknown-option-children 125 '--childern' 'did you mean.*--children' -- "$BUGNET" run --childern -- /bin/true
+	expect unknown-option-far 125 '--xyzzy' -- "$BUGNET" run --xyzzy -- /bin/true
+	expect unknown-option-short 125 '-Z' -- "$BUGNET" run -Z -- /bin/true
+	expect unknown-global-option 125 '--versoin' 'did you mean.*--version' -- "$BUGNET" --versoin
+	expect option-with-value 125 '--stats' -- "$BUGNET" run --stats=yes -- /bin/true
+	expect run-nothing 125 'program|usage' -- "$BUGNET" run
+	expect run-nothing-after-dashes 125 'program|usage' -- "$BUGNET" run --stats --
+	expect doctor-arguments 125 'surplus' -- "$BUGNET" doctor surplus
+	expect_output help 0 'run.*doctor' '' "$BUGNET" --help
+	expect_output help-short 0 'run' '' "$BUGNET" -h
+	expect_output version 0 '^bugnet [0-9]+\.[0-9]+' '' "$BUGNET" --version
+	for sub in $subcommands; do
+		expect_output "help-$sub" 0 "bugnet $sub" '' "$BUGNET" "$sub" --help
+		expect_output "help-short-$sub" 0 "bugnet $sub" '' "$BUGNET" "$sub" -h
+		expect_output "version-$sub" 0 '^bugnet [0-9]+\.[0-9]+' '' "$BUGNET" "$sub" --version
+	done
+	expect_output help-first-option 0 'bugnet run' '' "$BUGNET" run --stats --help
+	# What comes after the program is the program's.
+	expect_output options-after-program 0 '^--stats --help -Z' '' "$BUGNET" run -- /bin/echo --stats --help -Z
+	expect_output program-found-in-path 0 '^hello' '' "$BUGNET" run -- echo hello
+	expect_output program-without-dashes 0 '^hello --stats' '' "$BUGNET" run echo hello --stats
+	expect_output status-passed-on 7 '' '' "$BUGNET" run -- sh -c 'exit 7'
+	expect_output status-125-passed-on 125 '' '' "$BUGNET" run -- sh -c 'exit 125'
+	expect_output stats 3 '^out' 'err.*block.*link.*cache|err.*block.*cache.*link' "$BUGNET" run --stats -- sh -c 'echo out; echo err >&2; exit 3'
+	expect_output stats-requests 0 '' 'request' "$BUGNET" run --stats -- /bin/true
+	expect_output stats-traces 0 '' 'trace' "$BUGNET" run --stats -- /bin/true
+	expect_output stats-time 0 '' 'time|ms|seconds| s' "$BUGNET" run --stats -- /bin/true
+	expect_output doctor 0 'FSGSBASE' '' "$BUGNET" doctor
+	expect_output doctor-ptrace 0 '[Pp]trace' '' "$BUGNET" doctor
+	expect_output doctor-kernel 0 '[Kk]ernel' '' "$BUGNET" doctor
+	expect_output doctor-gdb 0 'gdb' '' "$BUGNET" doctor
+	expect_output doctor-limits 0 'limit' '' "$BUGNET" doctor
+	expect help-to-full-disk 125,1 'space|write|output' -- sh -c '"$1" --help >/dev/full' sh "$BUGNET"
+}
+
+# --- the supervisor ---------------------------------------------------------------------------------------------
+
+# supervisors_of PID: processes named bugnet among the descendants of PID. PID is a launcher, which is the subreaper of
+# all it started, so these are this test's own and nobody else's.
+supervisors_of() {
+	local pid
+	for pid in $(pgrep -P "$1"); do
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bugnet ] && echo "$pid"
+		supervisors_of "$pid"
+	done
+}
+
+# The program's supervisor, once there is one and the program has said `started`.
+wait_for_supervisor() {
+	local i
+	for ((i = 0; i < 500; i++)); do
+		if grep -q started "$work/bugnet.out" 2>/dev/null; then
+			supervisor=$(supervisors_of "$1" | head -n 1)
+			[ -n "$supervisor" ] && return 0
+		fi
+		kill -0 "$1" 2>/dev/null || return 1
+		sleep 0.02
+	done
+	return 1
+}
+
+# with_supervisor NAME ACTION: runs the phases program, does ACTION when it is under way, compares with native
+with_supervisor() {
+	local name=errors/$1 action=$2 launcher supervisor=
+	wanted "${name#errors/}" || return
+	rm -f "$work/bugnet".*
+	: >"$work/bugnet.out"
+	"$launch" -t 60 -s "$work/bugnet.status" -- "$BUGNET" run -- "$work/phases" >"$work/bugnet.out" 2>"$work/bugnet.err" &
+	launcher=$!
+	if ! wait_for_supervisor "$launcher"; then
+		failed "$name" "no process named bugnet while the program runs" "$work/bugnet.err"
+		wait "$launcher"
+		return
+	fi
+	$action "$supervisor"
+	wait "$launcher"
+	# bugnet may say that it goes on natively
+	compare_runs "$name" "stdout status"
+}
+
+kill_now() { kill -KILL "$1"; }
+kill_later() {
+	sleep "$delay"
+	kill -KILL "$1" 2>/dev/null
+}
+terminate() { kill -TERM "$1"; }
+stop_and_continue() {
+	kill -STOP "$1"
+	sleep 0.5
+	kill -CONT "$1"
+}
+stop_and_kill() {
+	kill -STOP "$1"
+	sleep 0.3
+	kill -KILL "$1"
+}
+
+test_supervisor() {
+	"$root/tests/build-program" "$root/tests/programs/support/phases.c" "$work/phases" || {
+		failed errors/supervisor "tests/programs/support/phases.c does not compile"
+		return
+	}
+	"$launch" -t 60 -s "$work/native.status" -- "$work/phases" >"$work/native.out" 2>"$work/native.err"
+	with_supervisor supervisor-killed kill_now
+	for delay in 0.05 0.1 0.2 0.4 0.8; do
+		with_supervisor "supervisor-killed-after-$delay" kill_later
+	done
+	with_supervisor supervisor-terminated terminate
+	with_supervisor supervisor-stopped stop_and_continue
+	with_supervisor supervisor-stopped-and-killed stop_and_kill
+
+	# Nothing stays behind when the program ends, however it ends (launch reports what does).
+	local how
+	for how in 'exit 0' 'kill -9 $$' 'kill -11 $$' 'exec true'; do
+		wanted "nothing-left-behind" || continue
+		capture run "$BUGNET" run -- sh -c "$how"
+		if grep -q 'left behind' "$work/run.status"; then
+			failed errors/nothing-left-behind "sh -c '$how': $(grep 'left behind' "$work/run.status" | paste -sd' ')"
+		else
+			ok "errors/nothing-left-behind ($how)"
+		fi
+	done
+}
+
+make_files
+test_files
+test_limits
+test_command_line
+test_supervisor
+exit 0

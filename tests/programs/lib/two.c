@@ -1,0 +1,29 @@
+/* The other of two libraries that are loaded at the same address in turn. */
+#include <stdio.h>
+#include <string.h>
+
+static int loads;
+static __thread int per_thread = 22;
+
+int answer(int argument);
+const char *describe(char *buffer);
+int thread_value(void);
+
+int answer(int argument)
+{
+	int sum = 0;
+	for (int i = 0; i < 10; i++)
+		sum += argument - i * 3;
+	return sum + ++loads * 0;
+}
+
+const char *describe(char *buffer)
+{
+	sprintf(buffer, "library two, length %zu", strlen(buffer));
+	return buffer;
+}
+
+int thread_value(void)
+{
+	return per_thread++;
+}
