@@ -135,16 +135,15 @@ static void emulate_load_gs(struct thread *thread, unsigned pop)
 
 /* Where the last-instruction pointer and the opcode are in an image, and how wide the pointer is. */
 static const struct x87_image {
-	uint8_t pointer, size, opcode; /* opcode 0: not in this image */
+	uint8_t pointer, size, opcode;
 } x87_images[] = {
-        [X87_IMAGE_ENV16] = {6, 2, 0},
         [X87_IMAGE_ENV32] = {12, 4, 18},
         [X87_IMAGE_FX32] = {8, 4, 6},
         [X87_IMAGE_FX64] = {8, 8, 6},
 };
 
 /* The opcode that the x87 unit remembers: the program's, not that of a rewritten operand. */
-static void fix_x87_opcode(uint64_t at, uint64_t pc)
+void fix_x87_opcode(uint64_t at, uint64_t pc)
 {
 	uint8_t code[16] = {0};
 	unsigned i = 0;
@@ -160,33 +159,65 @@ static void fix_x87_opcode(uint64_t at, uint64_t pc)
 	write_program(at, &opcode, 2);
 }
 
+/* 32 bits of an address in the code cache stand for the only place there that ends so. */
+static bool program_pc_of_low(uint32_t pointer, uint64_t *pc)
+{
+	struct process *p = process();
+
+	for (uint32_t i = 0; i < p->segment_count; i++) {
+		uint64_t code = p->segments[i].base + p->segments[i].code;
+		uint64_t address = (code & ~0xfffffffful) | pointer;
+		if (address < code)
+			address += 1ul << 32;
+		if (program_pc_of(address, pc))
+			return true;
+	}
+	return false;
+}
+
 /*
  * The x87 unit remembers where its last instruction was: in the code cache.
  * Where that pointer was just stored for the program to see, put the program's
- * own address instead. A short pointer stands for the only place in the cache
- * that ends so.
+ * own address instead.
  */
 static void fix_x87_pc(struct thread *thread, unsigned kind)
 {
-	const struct x87_image *image = &x87_images[kind & 3];
+	const struct x87_image *image = &x87_images[kind];
 	uint64_t at = thread->slots[SLOT_ADDRESS], pointer = 0, pc;
-	struct process *p = process();
 
 	if (read_program(&pointer, at + image->pointer, image->size) < 0 || pointer == 0)
 		return;
-	for (uint32_t i = 0; i < p->segment_count; i++) {
-		uint64_t code = p->segments[i].base + p->segments[i].code;
-		uint64_t keep = image->size == 8 ? 0 : image->size == 4 ? ~0xfffffffful : ~0xfffful;
-		uint64_t address = (code & keep) | pointer;
-		if (image->size == 4 && address < code)
-			address += 1ul << 32;
-		if (program_pc_of(address, &pc)) {
-			write_program(at + image->pointer, &pc, image->size);
-			if (image->opcode)
-				fix_x87_opcode(at + image->opcode, pc);
-			return;
-		}
-	}
+	if (image->size == 8 ? !program_pc_of(pointer, &pc) : !program_pc_of_low((uint32_t)pointer, &pc))
+		return;
+	write_program(at + image->pointer, &pc, image->size);
+	fix_x87_opcode(at + image->opcode, pc);
+}
+
+/*
+ * The image is made here, because 16 bits of a code-cache address tell nothing.
+ * fnstenv in its wider form leaves everything but the exception masks alone.
+ */
+static void emulate_x87_env16(struct thread *thread, bool save)
+{
+	struct {
+		uint8_t bytes[94];
+	} image;
+	struct {
+		uint32_t control, rest[6];
+	} environment;
+	uint64_t pc, at = thread->slots[SLOT_ADDRESS];
+	size_t size = save ? 94 : 14;
+
+	if (read_program(&image, at, size) < 0 || write_program(at, &image, size) < 0)
+		fault_natively(thread);
+	__asm__ volatile("fnstenv %0; fldcw %0" : "=m"(environment));
+	if (save)
+		__asm__ volatile("data16 fnsave %0" : "=m"(image));
+	else
+		__asm__ volatile("data16 fnstenv %0" : "=m"(image));
+	if (environment.rest[2] && program_pc_of_low(environment.rest[2], &pc))
+		memcpy(&image.bytes[6], &pc, 2);
+	write_program(at, &image, size);
 }
 
 /*
@@ -264,6 +295,9 @@ void handle_emulate(struct thread *thread)
 	case EMULATE_FAR:
 		emulate_far(thread, argument);
 		return;
+	case EMULATE_X87_ENV16:
+		emulate_x87_env16(thread, argument);
+		break;
 	case EMULATE_FIX_X87_PC:
 		fix_x87_pc(thread, argument);
 		break;

@@ -271,7 +271,8 @@ signal_entry:
 	jae	signal_native
 	mov	%rsp, %rbx
 	and	$-16, %rsp
-	pushq	$2
+	pushfq				/* AC must not reach C; ID must stay: rt_sigreturn leaves it as it is */
+	andl	$~0x40000, (%rsp)
 	popfq
 	mov	SLOT(SLOT_THREAD), %rcx
 	call	handle_signal

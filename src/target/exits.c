@@ -110,8 +110,10 @@ static _Noreturn void fault_at_branch(struct thread *thread)
 		regs->gpr[RSP] -= 8;
 	else if (code[at] == 0xc2)
 		regs->gpr[RSP] -= 8 + (code[at + 1] | code[at + 2] << 8);
-	else if (code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2)
+	else if (code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2) {
+		write_program(regs->gpr[RSP], &thread->slots[SLOT_UNDER_STACK], 8);
 		regs->gpr[RSP] += 8;
+	}
 	fault_natively(thread);
 }
 

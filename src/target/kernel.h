@@ -162,6 +162,8 @@ struct fault_details {
 #define PAGE_FAULT_WRITE 2
 #define FLAG_TF          0x100ul
 #define FLAG_RF          0x10000ul
+/* What rt_sigreturn takes from a frame (RF means nothing to translated code). */
+#define SIGRETURN_FLAGS  0x40dd5ul
 #define FLAG_DF          0x400ul
 
 /* memory */

@@ -363,8 +363,10 @@ static void fix_fpstate_pc(uint64_t fpstate)
 {
 	uint64_t pc;
 
-	if (fpstate && program_pc_of(*(uint64_t *)(fpstate + 8), &pc))
+	if (fpstate && program_pc_of(*(uint64_t *)(fpstate + 8), &pc)) {
 		*(uint64_t *)(fpstate + 8) = pc;
+		fix_x87_opcode(fpstate + 6, pc);
+	}
 }
 
 /* ---- delivery ---- */
@@ -650,6 +652,13 @@ static void probe_step(
 		handle_probe(thread, number, siginfo, context);
 }
 
+static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
+{
+	while (size && *a == *b)
+		a++, b++, size--;
+	return size == 0;
+}
+
 static void handle_fault(
         struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
 {
@@ -671,6 +680,9 @@ static void handle_fault(
 		context_to_resume(thread, context);
 		return;
 	}
+	static const uint8_t call_peek[] = {CALL_PEEK_BYTES};
+	if (!place.boundary && equal((const uint8_t *)c->rip, call_peek, sizeof call_peek))
+		c->err |= PAGE_FAULT_WRITE;
 	if (place.state & RECORD_REFUSED)
 		__atomic_fetch_add(&channel()->refused, 1, __ATOMIC_RELAXED);
 	/* SIGILL, SIGFPE and SIGTRAP tell the pc as address. */
@@ -770,8 +782,9 @@ _Noreturn void syscall_sigreturn(struct thread *thread)
 	}
 	/* With the stack pointer from before: the kernel does not change the stack it is on either. */
 	set_altstack(thread, &frame.context.stack, regs->gpr[RSP]);
+	uint64_t flags = regs->flags;
 	registers_from_context(regs, &frame.context.mcontext);
-	regs->flags = (regs->flags & 0x244dd5ul) | 0x202;
+	regs->flags = (flags & ~SIGRETURN_FLAGS) | (regs->flags & SIGRETURN_FLAGS);
 	count_segv_blocker(thread->mask, frame.context.mask);
 	thread->mask = frame.context.mask & ~UNBLOCKABLE;
 	requeue_held(thread);

@@ -392,8 +392,12 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 		return;
 	case ZYDIS_MNEMONIC_FNSTENV:
 	case ZYDIS_MNEMONIC_FNSAVE:
-		set_image(instruction,
-		        zydis->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE ? X87_IMAGE_ENV16 : X87_IMAGE_ENV32);
+		/* 16 bits of a code-cache address would not tell where it is: the stub does it. */
+		if (zydis->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE)
+			set_emulated(
+			        instruction, EMULATE_X87_ENV16, zydis->mnemonic == ZYDIS_MNEMONIC_FNSAVE);
+		else
+			set_image(instruction, X87_IMAGE_ENV32);
 		return;
 	case ZYDIS_MNEMONIC_FXSAVE:
 	case ZYDIS_MNEMONIC_XSAVE:

@@ -77,7 +77,7 @@ void emit_spill(struct emitter *emitter, uint8_t reg, unsigned slot);  /* mov gs
 void emit_reload(struct emitter *emitter, uint8_t reg, unsigned slot); /* mov reg, gs:[slot] */
 void emit_slot_number(struct emitter *emitter, unsigned slot, uint32_t value);
 void emit_branch_place(struct emitter *emitter);
-        /* mov gs:[SLOT_BRANCH], own place */                              /* mov qword gs:[slot], value */
+/* mov gs:[SLOT_BRANCH], own place */                                      /* mov qword gs:[slot], value */
 void emit_number(struct emitter *emitter, uint8_t reg, uint64_t value);    /* mov reg, imm64 */
 void emit_address(struct emitter *emitter, uint8_t reg, uint64_t address); /* mov reg, program address */
 void emit_negated_address(struct emitter *emitter, uint8_t reg, uint64_t address);

@@ -446,18 +446,24 @@ static void lower_branch_operand(struct lowering *lowering, const struct instruc
 
 /*
  *     spills ; rcx = operand
- *    (push return address)
+ *    (mov  rax, [rsp-8] ; mov gs:[SLOT_UNDER_STACK], rax ; push return address)
  *     probe
  *
- * The push may fault, and then shows the state before the call.
+ * The push may fault, and then shows the state before the call. What it
+ * overwrites is kept, because a call to no address at all pushes nothing.
  */
+static const uint8_t call_peek[] = {CALL_PEEK_BYTES};
+
 static void lower_indirect(struct lowering *lowering, const struct instruction *instruction)
 {
 	lower_probe_spills(lowering, instruction);
 	emit_branch_place(lowering->emitter);
 	lower_branch_operand(lowering, instruction);
-	if (instruction->kind == KIND_CALL_INDIRECT)
+	if (instruction->kind == KIND_CALL_INDIRECT) {
+		emit_bytes(lowering->emitter, call_peek, sizeof(call_peek));
+		emit_spill(lowering->emitter, RAX, SLOT_UNDER_STACK);
 		emit_push_return(lowering->emitter, instruction);
+	}
 	emit_probe(lowering->emitter);
 }
 
@@ -686,20 +692,24 @@ static void lower_check_stretch(
 	emit_rel8_here(emitter, same);
 }
 
-/* Checks `count` gathered bytes that start at pc in pieces of 8, 4, 2 and 1. */
+/*
+ * Checks `count` gathered bytes that start at pc in pieces of 8, 4, 2 and 1, each
+ * aligned: the program may have alignment checks switched on.
+ */
 static void lower_check_bytes(struct lowering *lowering, const struct block *block, uint64_t pc,
         const uint8_t *bytes, unsigned count)
 {
-	for (unsigned size = 8; size; size /= 2) {
-		while (count >= size) {
-			uint64_t value = 0;
+	while (count) {
+		unsigned size = 8;
+		uint64_t value = 0;
 
-			memcpy(&value, bytes, size);
-			lower_check_stretch(lowering, block, pc, value, size);
-			pc += size;
-			bytes += size;
-			count -= size;
-		}
+		while (size > count || pc % size)
+			size /= 2;
+		memcpy(&value, bytes, size);
+		lower_check_stretch(lowering, block, pc, value, size);
+		pc += size;
+		bytes += size;
+		count -= size;
 	}
 }
 

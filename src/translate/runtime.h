@@ -51,18 +51,22 @@
 #define BRANCH_TABLE_BYTES   (BRANCH_TABLE_ENTRIES * 8)
 
 /* Slots, in units of 8 bytes from the start of the slots page. */
-#define SLOT_RCX        0  /* the program's rcx while rcx holds a pc */
-#define SLOT_RAX        1  /* the program's rax during an indirect branch */
-#define SLOT_SCRATCH_A  2  /* a borrowed register, see RECORD_SCRATCH_A */
-#define SLOT_SCRATCH_B  3  /* a second one */
-#define SLOT_ADDRESS    4  /* argument of ROUTINE_EMULATE: an operand's address or value */
-#define SLOT_DETAIL     5  /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
-#define SLOT_PROGRAM_GS 6  /* the GS base the program believes it has */
-#define SLOT_TARGET     7  /* where the stub resumes translated code */
-#define SLOT_THREAD     8  /* the stub's record of this thread */
-#define SLOT_BRANCH     10 /* which branch it was: FIXUP_PLACE */
-#define SLOT_FLAGS      9  /* the status flags during an indirect branch, as lahf and seto al leave them */
-#define SLOT_COUNT      16
+#define SLOT_RCX         0  /* the program's rcx while rcx holds a pc */
+#define SLOT_RAX         1  /* the program's rax during an indirect branch */
+#define SLOT_SCRATCH_A   2  /* a borrowed register, see RECORD_SCRATCH_A */
+#define SLOT_SCRATCH_B   3  /* a second one */
+#define SLOT_ADDRESS     4  /* argument of ROUTINE_EMULATE: an operand's address or value */
+#define SLOT_DETAIL      5  /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
+#define SLOT_PROGRAM_GS  6  /* the GS base the program believes it has */
+#define SLOT_TARGET      7  /* where the stub resumes translated code */
+#define SLOT_THREAD      8  /* the stub's record of this thread */
+#define SLOT_UNDER_STACK 11 /* what an indirect call overwrote with its return address */
+#define SLOT_BRANCH      10 /* which branch it was: FIXUP_PLACE */
+#define SLOT_FLAGS       9  /* the status flags during an indirect branch, as lahf and seto al leave them */
+#define SLOT_COUNT       16
+
+/* mov rax, [rsp-8], before the push of an indirect call: when it faults, the push would have, as a write. */
+#define CALL_PEEK_BYTES 0x48, 0x8b, 0x44, 0x24, 0xf8
 
 /* A place in the code cache. */
 #define PLACE(segment, offset) ((uint32_t)(segment) << 28 | (uint32_t)(offset))
@@ -98,7 +102,10 @@
 	8 /* the instruction was executed; its x87 image at                                                  \
 	     SLOT_ADDRESS may hold a code-cache address as                                                   \
 	     last-instruction pointer; argument: X87_IMAGE_* */
-#define EMULATE_COUNT 9
+#define EMULATE_X87_ENV16                                                                                    \
+	9 /* fnstenv (argument 0), fnsave (1) with a 16-bit operand size, to SLOT_ADDRESS                    \
+	   */
+#define EMULATE_COUNT 10
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)
@@ -110,10 +117,9 @@
 #define FAR_JMP  2 /* jmp m16:n, operand size in bits 4-7, operand address in SLOT_ADDRESS */
 #define FAR_CALL 3 /* call m16:n, the same */
 
-#define X87_IMAGE_ENV16 0 /* fnstenv/fnsave with a 16-bit operand size */
-#define X87_IMAGE_ENV32 1 /* fnstenv/fnsave as 64-bit code has it */
-#define X87_IMAGE_FX32  2 /* fxsave/xsave*: 32-bit pointer fields */
-#define X87_IMAGE_FX64  3 /* fxsave64/xsave*64: 64-bit pointer fields */
+#define X87_IMAGE_ENV32 0 /* fnstenv/fnsave as 64-bit code has it */
+#define X87_IMAGE_FX32  1 /* fxsave/xsave*: 32-bit pointer fields */
+#define X87_IMAGE_FX64  2 /* fxsave64/xsave*64: 64-bit pointer fields */
 
 /*
  * Records: the table that maps a code-cache address back to the program. They

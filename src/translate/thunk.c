@@ -70,10 +70,10 @@ int translate_veneer(
         unsigned routine, uint64_t slots_address, uint64_t routine_address, struct translation *out)
 {
 	static const struct {
-		uint8_t slots[3], count;
+		uint8_t slots[4], count;
 	} moved[ROUTINE_COUNT] = {
 	        [ROUTINE_EXIT] = {{SLOT_RCX}, 1},
-	        [ROUTINE_MISS] = {{SLOT_RCX, SLOT_RAX, SLOT_BRANCH}, 3},
+	        [ROUTINE_MISS] = {{SLOT_RCX, SLOT_RAX, SLOT_BRANCH, SLOT_UNDER_STACK}, 4},
 	        [ROUTINE_SYSCALL] = {{SLOT_RCX}, 1},
 	        [ROUTINE_EMULATE] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL}, 3},
 	};

@@ -160,10 +160,10 @@ void arena_setup(bool reserve_neighbours)
 		}
 		memcpy((void *)(base + AT_READ_ONLY), templates[a] + 4096, PAGE);
 		fill_constants(&r, (uint8_t *)(base + AT_CONSTANTS));
-		uint8_t *gate = (uint8_t *)(base + AT_GATE); /* jmp [rip + 0] */
+		uint8_t *gate = (uint8_t *)(base + AT_GATE); /* jmp [rip + 2], aligned for AC */
 		uint64_t exit = (uint64_t)(uintptr_t)fuzz_exit;
-		memcpy(gate, "\xff\x25\0\0\0", 6);
-		memcpy(gate + 6, &exit, 8);
+		memcpy(gate, "\xff\x25\2\0\0", 6);
+		memcpy(gate + 8, &exit, 8);
 		mprotect(gate, PAGE, PROT_READ | PROT_EXEC);
 		mprotect((void *)(base + AT_READ_ONLY), PAGE, PROT_READ);
 		mprotect((void *)(base + AT_CONSTANTS), PAGE, PROT_READ);

@@ -19,6 +19,7 @@ static struct {
 	uint64_t start, count, dump;
 	bool verbose, dumping, stats, reserve;
 	unsigned storm;
+	uint64_t nops[4]; /* a set: instructions of the dumped sequence to replace */
 } options;
 
 static struct sequence sequences[BLOCK];
@@ -35,6 +36,16 @@ void fail(const char *format, ...)
 	fprintf(stderr, "\n");
 	va_end(arguments);
 	exit(2);
+}
+
+/* Replaces instructions by nops: how compare finds the ones that matter. */
+static void apply_nops(struct sequence *s)
+{
+	for (unsigned n = 0; n < s->start_count && n < 256; n++) {
+		unsigned end = n + 1 < s->start_count ? s->starts[n + 1] : s->code_length;
+		if (options.nops[n / 64] >> n % 64 & 1)
+			memset(s->code + s->starts[n], 0x90, end - s->starts[n]);
+	}
 }
 
 static uint64_t run_one(const struct sequence *s)
@@ -80,6 +91,8 @@ static uint64_t run_block(uint64_t first, uint64_t last)
 	code_open(arena, mode);
 	for (unsigned i = 0; i < BLOCK; i++) {
 		generate(&sequences[i], block + i, arena, mode);
+		if (options.dumping && block + i == options.dump)
+			apply_nops(&sequences[i]);
 		if (mode == CODE_PROTECTED)
 			code_write(&sequences[i]);
 	}
@@ -95,7 +108,7 @@ static uint64_t run_block(uint64_t first, uint64_t last)
 }
 
 static const char usage[] =
-        "usage: fuzz [--seed S] [--count N] [--start I] [--verbose] [--dump I] [--stats]\n"
+        "usage: fuzz [--seed S] [--count N] [--start I] [--verbose] [--dump I [--nop LIST]] [--stats]\n"
         "            [--avx512] [--reserve] [--storm MICROSECONDS] [--watchdog SECONDS] [--no-bases] "
         "[--without LIST]\n"
         "Runs sequences I to I+N-1 of seed S and prints a digest for each block of 100.\n"
@@ -134,6 +147,15 @@ static unsigned parse_without(char *list)
 	return without;
 }
 
+static void parse_nops(char *list)
+{
+	for (char *word = strtok(list, ","); word; word = strtok(NULL, ",")) {
+		uint64_t n = number("nop", word);
+		if (n < 256)
+			options.nops[n / 64] |= 1ull << n % 64;
+	}
+}
+
 static void parse(int argc, char **argv)
 {
 	enum {
@@ -149,13 +171,14 @@ static void parse(int argc, char **argv)
 		RESERVE,
 		NO_BASES,
 		WITHOUT,
+		NOP,
 		HELP
 	};
 	static const struct option known[] = {{"seed", 1, NULL, SEED}, {"count", 1, NULL, COUNT},
 	        {"start", 1, NULL, START}, {"dump", 1, NULL, DUMP}, {"storm", 1, NULL, STORM},
 	        {"watchdog", 1, NULL, WATCHDOG}, {"verbose", 0, NULL, VERBOSE}, {"stats", 0, NULL, STATS},
 	        {"avx512", 0, NULL, AVX512}, {"reserve", 0, NULL, RESERVE}, {"no-bases", 0, NULL, NO_BASES},
-	        {"without", 1, NULL, WITHOUT}, {"help", 0, NULL, HELP}, {0}};
+	        {"without", 1, NULL, WITHOUT}, {"nop", 1, NULL, NOP}, {"help", 0, NULL, HELP}, {0}};
 	for (int option, index; (option = getopt_long(argc, argv, "", known, &index)) != -1;) {
 		uint64_t value = option >= 0 && option <= WATCHDOG ? number(known[index].name, optarg) : 0;
 		switch (option) {
@@ -195,6 +218,9 @@ static void parse(int argc, char **argv)
 			break;
 		case WITHOUT:
 			settings.without = parse_without(optarg);
+			break;
+		case NOP:
+			parse_nops(optarg);
 			break;
 		case HELP:
 			fputs(usage, stdout);

@@ -2,11 +2,14 @@
 #include "instruction.h"
 
 SNIPPET(cmpxchg8b, "push %rbx; mov (%rsi), %eax; mov 4(%rsi), %edx; mov 8(%rsi), %ebx; mov 12(%rsi), %ecx\n"
-		   "lock cmpxchg8b (%rdi); setz %cl; mov %eax, (%rsi); mov %edx, 4(%rsi); movzbl %cl, %eax; pop %rbx; ret");
+                   "lock cmpxchg8b (%rdi); setz %cl; mov %eax, (%rsi); mov %edx, 4(%rsi); movzbl %cl, %eax; "
+                   "pop %rbx; ret");
 SNIPPET(cmpxchg16b, "push %rbx; mov (%rsi), %rax; mov 8(%rsi), %rdx; mov 16(%rsi), %rbx; mov 24(%rsi), %rcx\n"
-		    "lock cmpxchg16b (%rdi); setz %cl; mov %rax, (%rsi); mov %rdx, 8(%rsi); movzbl %cl, %eax; pop %rbx; ret");
-SNIPPET(plain_cmpxchg16b, "push %rbx; mov (%rsi), %rax; mov 8(%rsi), %rdx; mov 16(%rsi), %rbx; mov 24(%rsi), %rcx\n"
-			  "cmpxchg16b (%rdi); setz %cl; mov %rax, (%rsi); mov %rdx, 8(%rsi); movzbl %cl, %eax; pop %rbx; ret");
+                    "lock cmpxchg16b (%rdi); setz %cl; mov %rax, (%rsi); mov %rdx, 8(%rsi); movzbl %cl, "
+                    "%eax; pop %rbx; ret");
+SNIPPET(plain_cmpxchg16b,
+        "push %rbx; mov (%rsi), %rax; mov 8(%rsi), %rdx; mov 16(%rsi), %rbx; mov 24(%rsi), %rcx\n"
+        "cmpxchg16b (%rdi); setz %cl; mov %rax, (%rsi); mov %rdx, 8(%rsi); movzbl %cl, %eax; pop %rbx; ret");
 SNIPPET(unaligned_cmpxchg16b, "lock cmpxchg16b (%rdi); ret");
 SNIPPET(cmpxchg_64, "mov %rsi, %rax; lock cmpxchg %rdx, (%rdi); ret");
 SNIPPET(cmpxchg_8, "mov %rsi, %rax; cmpxchg %dl, (%rdi); ret");
@@ -84,7 +87,8 @@ int main(void)
 	CHECK(mprotect(memory, PAGE, PROT_READ) == 0);
 	expect_fault("xadd, read-only", read_only, SIGSEGV, 5, ADDRESS(memory + 16), 0);
 	CHECK_EQ(caught.registers[REG_RAX], 1);
-	expect_fault("cmpxchg that would fail, read-only", read_only_cmpxchg, SIGSEGV, 5, ADDRESS(memory + 16), 0);
+	expect_fault(
+	        "cmpxchg that would fail, read-only", read_only_cmpxchg, SIGSEGV, 5, ADDRESS(memory + 16), 0);
 	CHECK_EQ(caught.registers[REG_RAX], 77);
 	expect_fault("lock mov", illegal_lock, SIGILL, 0, ADDRESS(memory), 0);
 

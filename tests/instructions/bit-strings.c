@@ -27,14 +27,15 @@ static const struct {
 	const char *name, *code;
 	unsigned size;
 	char operation; /* t, s, r or c */
-} forms[] = {{"bt 64", bt_64, 8, 't'}, {"bts 64", bts_64, 8, 's'}, {"btr 64", btr_64, 8, 'r'}, {"btc 64", btc_64, 8, 'c'},
-	{"bt 32", bt_32, 4, 't'}, {"bts 32", bts_32, 4, 's'}, {"btr 32", btr_32, 4, 'r'}, {"btc 32", btc_32, 4, 'c'},
-	{"bt 16", bt_16, 2, 't'}, {"bts 16", bts_16, 2, 's'}, {"btr 16", btr_16, 2, 'r'}, {"btc 16", btc_16, 2, 'c'},
-	{"lock bts 64", lock_bts_64, 8, 's'}, {"lock btr 32", lock_btr_32, 4, 'r'},
-	{"lock btc 16", lock_btc_16, 2, 'c'}};
+} forms[] = {{"bt 64", bt_64, 8, 't'}, {"bts 64", bts_64, 8, 's'}, {"btr 64", btr_64, 8, 'r'},
+        {"btc 64", btc_64, 8, 'c'}, {"bt 32", bt_32, 4, 't'}, {"bts 32", bts_32, 4, 's'},
+        {"btr 32", btr_32, 4, 'r'}, {"btc 32", btc_32, 4, 'c'}, {"bt 16", bt_16, 2, 't'},
+        {"bts 16", bts_16, 2, 's'}, {"btr 16", btr_16, 2, 'r'}, {"btc 16", btc_16, 2, 'c'},
+        {"lock bts 64", lock_bts_64, 8, 's'}, {"lock btr 32", lock_btr_32, 4, 'r'},
+        {"lock btc 16", lock_btc_16, 2, 'c'}};
 
-static const int64_t numbers[] = {0, 1, 15, 16, 31, 32, 63, 64, 65, 127, 1000, 4095, 8191, 16383, -1, -8, -16, -17, -33, -64,
-	-65, -1000, -8192};
+static const int64_t numbers[] = {0, 1, 15, 16, 31, 32, 63, 64, 65, 127, 1000, 4095, 8191, 16383, -1, -8, -16,
+        -17, -33, -64, -65, -1000, -8192};
 
 int main(void)
 {
@@ -49,7 +50,8 @@ int main(void)
 			int64_t bit = numbers[n];
 			for (unsigned k = 0; k < 3 * PAGE; k++)
 				memory[k] = (unsigned char)(k * 7 + (k >> 5));
-			unsigned char *byte = base + (bit >> 3), before = *byte, mask = (unsigned char)(1 << (bit & 7));
+			unsigned char *byte = base + (bit >> 3), before = *byte,
+			              mask = (unsigned char)(1 << (bit & 7));
 			unsigned char expected = before;
 			if (forms[f].operation == 's')
 				expected |= mask;

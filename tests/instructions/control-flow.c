@@ -1,33 +1,43 @@
-/* Where control goes: calls without return, returns without call, into instructions, off the end of memory. */
+/* Where control goes: calls without return, returns without call, into instructions, off the end of memory.
+ */
 #include "instruction.h"
 
 SNIPPET(call_pop, "call 1f; 1: pop %rax; ret");
 SNIPPET(lea_rip, "lea lea_rip(%rip), %rax; ret");
-SNIPPET(ret_n, "mov %rsp, %rdx; push %rdi; push %rsi; call 1f; mov %rsp, %rax; sub %rdx, %rax; ret; 1: mov 8(%rsp), %rcx; ret $16");
+SNIPPET(ret_n, "mov %rsp, %rdx; push %rdi; push %rsi; call 1f; mov %rsp, %rax; sub %rdx, %rax; ret; 1: mov "
+               "8(%rsp), %rcx; ret $16");
 SNIPPET(push_ret, "lea 1f(%rip), %rax; push %rax; ret; ud2; 1: mov $5, %eax; ret");
-SNIPPET(skip_frame, "call 1f; ud2; 1: call 2f; ud2; 2: add $16, %rsp; mov $6, %eax; ret"); /* returns two levels up */
+SNIPPET(skip_frame,
+        "call 1f; ud2; 1: call 2f; ud2; 2: add $16, %rsp; mov $6, %eax; ret"); /* returns two levels up */
 SNIPPET(changed_return, "call 1f; ud2; mov $7, %eax; ret; 1: addq $2, (%rsp); ret");
 SNIPPET(jump_out, "call 1f; 1: pop %rdx; lea 2f(%rip), %rdx; jmp *%rdx; ud2; 2: mov $8, %eax; ret");
-SNIPPET(overlap, ".byte 0xeb, 0xff, 0xc0; ret"); /* jmp to its own second byte: ff c0 is inc eax */
+SNIPPET(overlap, ".byte 0xeb, 0xff, 0xc0; ret");        /* jmp to its own second byte: ff c0 is inc eax */
 SNIPPET(hidden, "mov $0xc3c0ff, %eax; jmp hidden + 1"); /* and ff c0 c3: inc eax; ret */
-SNIPPET(jrcxz_, "mov %rdi, %rcx; pushq $0x46; popfq; jrcxz 1f; mov $1, %eax; ret; 1: pushfq; pop %rax; and $0x44, %eax; ret");
+SNIPPET(jrcxz_, "mov %rdi, %rcx; pushq $0x46; popfq; jrcxz 1f; mov $1, %eax; ret; 1: pushfq; pop %rax; and "
+                "$0x44, %eax; ret");
 SNIPPET(jecxz_, "mov %rdi, %rcx; xor %eax, %eax; jecxz 1f; inc %eax; 1: ret");
 SNIPPET(loops, "mov %rdi, %rcx; xor %eax, %eax; 1: inc %rax; loop 1b; ret");
 SNIPPET(loope_, "mov %rdi, %rcx; xor %eax, %eax; 1: inc %rax; cmp %rsi, %rax; loopne 1b; ret");
 SNIPPET(table, "lea 9f(%rip), %rdx; movslq (%rdx,%rdi,4), %rax; add %rdx, %rax; jmp *%rax\n"
-	       "1: mov $10, %eax; ret; 2: mov $20, %eax; ret; 3: mov $30, %eax; ret; .balign 4; 9: .long 1b - 9b, 2b - 9b, 3b - 9b");
+               "1: mov $10, %eax; ret; 2: mov $20, %eax; ret; 3: mov $30, %eax; ret; .balign 4; 9: .long 1b "
+               "- 9b, 2b - 9b, 3b - 9b");
 SNIPPET(call_memory, "lea 1f(%rip), %rax; push %rax; call *(%rsp); pop %rdx; ret; 1: mov $40, %eax; ret");
 /* The target is read before the return address is pushed: rsp as base shows which. */
 SNIPPET(call_below_rsp, "lea 1f(%rip), %rax; mov %rax, -8(%rsp); call *-8(%rsp); ret; 1: mov $41, %eax; ret");
-SNIPPET(jmp_rip, "jmp *1f(%rip); ud2; 2: mov $50, %eax; ret; .pushsection .data.rel.local, \"aw\"; 1: .quad 2b; .popsection");
+SNIPPET(jmp_rip, "jmp *1f(%rip); ud2; 2: mov $50, %eax; ret; .pushsection .data.rel.local, \"aw\"; 1: .quad "
+                 "2b; .popsection");
 SNIPPET(deep, "mov %rdi, %rax; test %rdi, %rdi; jz 1f; dec %rdi; call deep; inc %rax; 1: ret");
 SNIPPET(rep_ret, "mov $60, %eax; repz ret");
-SNIPPET(data16_call, "sub $8, %rsp; .byte 0x66, 0x66, 0x48; call 1f; add $8, %rsp; ret; 1: mov $70, %eax; ret");
-SNIPPET(recursion_by_jump, "xor %eax, %eax; 1: inc %eax; lea 1b(%rip), %rdx; lea 2f(%rip), %rcx; cmp %edi, %eax; cmove %rcx, %rdx; "
-			   "jmp *%rdx; 2: ret");
-SNIPPET(far_return, "mov %cs, %eax; push %rax; lea 1f(%rip), %rax; push %rax; lretq; ud2; 1: mov $80, %eax; ret");
-SNIPPET(interrupt_return, "mov %rsp, %rdx; mov %ss, %eax; push %rax; push %rdx; pushfq; mov %cs, %eax; push %rax; lea 1f(%rip), "
-			  "%rax; push %rax; iretq; ud2; 1: sub %rsp, %rdx; lea 90(%rdx), %rax; ret");
+SNIPPET(data16_call,
+        "sub $8, %rsp; .byte 0x66, 0x66, 0x48; call 1f; add $8, %rsp; ret; 1: mov $70, %eax; ret");
+SNIPPET(recursion_by_jump, "xor %eax, %eax; 1: inc %eax; lea 1b(%rip), %rdx; lea 2f(%rip), %rcx; cmp %edi, "
+                           "%eax; cmove %rcx, %rdx; "
+                           "jmp *%rdx; 2: ret");
+SNIPPET(far_return,
+        "mov %cs, %eax; push %rax; lea 1f(%rip), %rax; push %rax; lretq; ud2; 1: mov $80, %eax; ret");
+SNIPPET(interrupt_return, "mov %rsp, %rdx; mov %ss, %eax; push %rax; push %rdx; pushfq; mov %cs, %eax; push "
+                          "%rax; lea 1f(%rip), "
+                          "%rax; push %rax; iretq; ud2; 1: sub %rsp, %rdx; lea 90(%rdx), %rax; ret");
 SNIPPET(jump_to, "jmp *%rdi");
 SNIPPET(call_to, "call *%rdi; ret");
 SNIPPET(return_to, "push %rdi; ret");
@@ -74,7 +84,8 @@ static void to_nowhere(void)
 	CHECK(faults(call_to, ADDRESS(data - 64), 0, 0, 0));
 	show_fault("call to a guard page");
 	CHECK(caught.pc == ADDRESS(data - 64));
-	CHECK_EQ(*(uint64_t *)(uintptr_t)caught.registers[REG_RSP], ADDRESS(call_to) + 2); /* the return address is there */
+	CHECK_EQ(*(uint64_t *)(uintptr_t)caught.registers[REG_RSP],
+	        ADDRESS(call_to) + 2); /* the return address is there */
 	CHECK(faults(return_to, 0, 0, 0, 0));
 	show_fault("return to 0");
 	CHECK(caught.pc == 0);
@@ -92,8 +103,9 @@ static void to_nowhere(void)
 static void page_end(void)
 {
 	unsigned char *code = guarded("code", 2), *end = code + 2 * PAGE;
-	static const unsigned char add_ret[] = {0x48, 0x8d, 0x47, 0x05, 0xc3};		     /* lea rax, [rdi + 5]; ret */
-	static const unsigned char long_mov[] = {0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0xc3}; /* mov rax, imm64; ret */
+	static const unsigned char add_ret[] = {0x48, 0x8d, 0x47, 0x05, 0xc3}; /* lea rax, [rdi + 5]; ret */
+	static const unsigned char long_mov[] = {
+	        0x48, 0xb8, 1, 2, 3, 4, 5, 6, 7, 8, 0xc3}; /* mov rax, imm64; ret */
 	memcpy(end - 5, add_ret, 5);
 	for (unsigned n = 0; n <= sizeof long_mov; n++)
 		memcpy(code + n * 64, long_mov, sizeof long_mov);

@@ -1,6 +1,7 @@
 /*
- * What the tests of single instructions share: snippets of assembly with a name, a way to run one that may fault, and a
- * printout of the fault in which addresses are offsets from names, so that it is the same in every run.
+ * What the tests of single instructions share: snippets of assembly with a name, a way to run one that may
+ * fault, and a printout of the fault in which addresses are offsets from names, so that it is the same in
+ * every run.
  */
 #ifndef INSTRUCTION_H
 #define INSTRUCTION_H
@@ -15,14 +16,15 @@
 #define PAGE 4096ul
 
 /*
- * A function in assembly: SNIPPET(name, "instructions") defines `const char name[], name_end[]`. Arguments come in rdi,
- * rsi, rdx, rcx; the result goes to rax. It must end with ret and keep the registers a function keeps.
+ * A function in assembly: SNIPPET(name, "instructions") defines `const char name[], name_end[]`. Arguments
+ * come in rdi, rsi, rdx, rcx; the result goes to rax. It must end with ret and keep the registers a function
+ * keeps.
  */
-#define SNIPPET(name, text)                                                                                    \
-	extern const char name[] __attribute__((visibility("hidden")));                                        \
-	extern const char name##_end[] __attribute__((visibility("hidden")));                                  \
-	__asm__(".pushsection .text\n.hidden " #name ", " #name "_end\n.globl " #name ", " #name "_end\n" #name \
-		":\n" text "\n" #name "_end:\n.popsection\n")
+#define SNIPPET(name, text)                                                                                  \
+	extern const char name[] __attribute__((visibility("hidden")));                                      \
+	extern const char name##_end[] __attribute__((visibility("hidden")));                                \
+	__asm__(".pushsection .text\n.hidden " #name ", " #name "_end\n.globl " #name ", " #name             \
+	        "_end\n" #name ":\n" text "\n" #name "_end:\n.popsection\n")
 
 static inline uint64_t call(const void *code, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
@@ -31,7 +33,8 @@ static inline uint64_t call(const void *code, uint64_t a, uint64_t b, uint64_t c
 
 #define ADDRESS(pointer) ((uint64_t)(uintptr_t)(pointer))
 
-/* ---- names for addresses ------------------------------------------------------------------------------------- */
+/* ---- names for addresses
+ * ------------------------------------------------------------------------------------- */
 
 static struct {
 	const char *name;
@@ -56,14 +59,16 @@ static inline const char *where(uint64_t address)
 	for (unsigned n = 0; n < range_count; n++)
 		if (address - ranges[n].start < ranges[n].size) {
 			snprintf(out, sizeof text[0], "%s+%llu", ranges[n].name,
-				(unsigned long long)(address - ranges[n].start));
+			        (unsigned long long)(address - ranges[n].start));
 			return out;
 		}
-	snprintf(out, sizeof text[0], address < 4096 || address >> 47 ? "%#llx" : "elsewhere", (unsigned long long)address);
+	snprintf(out, sizeof text[0], address < 4096 || address >> 47 ? "%#llx" : "elsewhere",
+	        (unsigned long long)address);
 	return out;
 }
 
-/* ---- faults ------------------------------------------------------------------------------------------------------- */
+/* ---- faults
+ * ------------------------------------------------------------------------------------------------------- */
 
 static struct {
 	int signal, code;
@@ -74,12 +79,17 @@ static struct {
 static sigjmp_buf caught_return;
 static volatile sig_atomic_t catching;
 
-static void on_fault(int signal, siginfo_t *info, void *context)
+/* The kernel leaves AC set when it calls a handler; C code does not expect that. */
+void fault_entry(int signal, siginfo_t *info, void *context) __attribute__((visibility("hidden")));
+__asm__(".pushsection .text\n.hidden fault_entry\n.globl fault_entry\n"
+        "fault_entry: pushfq; andq $~0x40000, (%rsp); popfq; jmp on_fault\n.popsection");
+
+static __attribute__((used)) void on_fault(int signal, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
 	if (!catching)
 		fail("unexpected signal %d, code %d, at %s", signal, info->si_code,
-			where((uint64_t)uc->uc_mcontext.gregs[REG_RIP]));
+		        where((uint64_t)uc->uc_mcontext.gregs[REG_RIP]));
 	caught.signal = signal;
 	caught.code = info->si_code;
 	caught.address = ADDRESS(info->si_addr);
@@ -98,7 +108,7 @@ static inline void catch_faults(void)
 	static char stack[64 << 10];
 	static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP};
 	sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof stack}, NULL);
-	struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	struct sigaction action = {.sa_sigaction = fault_entry, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 	for (unsigned n = 0; n < sizeof signals / sizeof *signals; n++)
 		CHECK(sigaction(signals[n], &action, NULL) == 0);
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -127,13 +137,14 @@ static inline void show_fault(const char *name)
 		printf("%s: no fault\n", name);
 		return;
 	}
-	printf("%s: SIG%s code %d address %s pc %s trap %llu error %#llx\n", name, sigabbrev_np(caught.signal), caught.code,
-		where(caught.address), where(caught.pc), (unsigned long long)caught.trap,
-		(unsigned long long)caught.error);
+	printf("%s: SIG%s code %d address %s pc %s trap %llu error %#llx\n", name,
+	        sigabbrev_np(caught.signal), caught.code, where(caught.address), where(caught.pc),
+	        (unsigned long long)caught.trap, (unsigned long long)caught.error);
 }
 
 /* It must fault with this signal, and the pc must be this offset in the snippet. */
-static inline void expect_fault(const char *name, const char *code, int signal, unsigned offset, uint64_t a, uint64_t b)
+static inline void expect_fault(
+        const char *name, const char *code, int signal, unsigned offset, uint64_t a, uint64_t b)
 {
 	CHECK(faults(code, a, b, 0, 0));
 	show_fault(name);
@@ -141,7 +152,9 @@ static inline void expect_fault(const char *name, const char *code, int signal, 
 	CHECK_EQ(caught.pc - ADDRESS(code), offset);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* `pages` pages of read-write memory between two guard pages. */
 static inline unsigned char *guarded(const char *name, size_t pages)

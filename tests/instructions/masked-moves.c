@@ -3,18 +3,24 @@
 
 SNIPPET(maskmovdqu_, "movdqu (%rsi), %xmm0; movdqu (%rdx), %xmm1; maskmovdqu %xmm1, %xmm0; ret");
 SNIPPET(maskmovq_, "movq (%rsi), %mm0; movq (%rdx), %mm1; maskmovq %mm1, %mm0; emms; ret");
-SNIPPET(vpmaskmovd_store, "vmovdqu (%rsi), %ymm0; vmovdqu (%rdx), %ymm1; vpmaskmovd %ymm0, %ymm1, (%rdi); vzeroupper; ret");
-SNIPPET(vmaskmovpd_load, "vmovdqu (%rdx), %ymm1; vmaskmovpd (%rsi), %ymm1, %ymm0; vmovdqu %ymm0, (%rdi); vzeroupper; ret");
-SNIPPET(vpmaskmovq_load, "vmovdqu (%rdx), %xmm1; vpmaskmovq (%rsi), %xmm1, %xmm0; vmovdqu %ymm0, (%rdi); vzeroupper; ret");
+SNIPPET(vpmaskmovd_store,
+        "vmovdqu (%rsi), %ymm0; vmovdqu (%rdx), %ymm1; vpmaskmovd %ymm0, %ymm1, (%rdi); vzeroupper; ret");
+SNIPPET(vmaskmovpd_load,
+        "vmovdqu (%rdx), %ymm1; vmaskmovpd (%rsi), %ymm1, %ymm0; vmovdqu %ymm0, (%rdi); vzeroupper; ret");
+SNIPPET(vpmaskmovq_load,
+        "vmovdqu (%rdx), %xmm1; vpmaskmovq (%rsi), %xmm1, %xmm0; vmovdqu %ymm0, (%rdi); vzeroupper; ret");
 /* index ymm2, mask ymm3, result ymm4; base rdi */
 SNIPPET(gather, "vmovdqu (%rsi), %ymm2; vmovdqu (%rdx), %ymm3; vpcmpeqd %ymm4, %ymm4, %ymm4\n"
-		"vpgatherdd %ymm3, (%rdi,%ymm2,4), %ymm4; vmovdqu %ymm4, (%rcx); vmovdqu %ymm3, 32(%rcx); vzeroupper; ret");
+                "vpgatherdd %ymm3, (%rdi,%ymm2,4), %ymm4; vmovdqu %ymm4, (%rcx); vmovdqu %ymm3, 32(%rcx); "
+                "vzeroupper; ret");
 SNIPPET(gather_pd, "vmovdqu (%rsi), %xmm2; vmovdqu (%rdx), %ymm3; vpcmpeqd %ymm4, %ymm4, %ymm4\n"
-		   "vgatherdpd %ymm3, (%rdi,%xmm2,8), %ymm4; vmovdqu %ymm4, (%rcx); vmovdqu %ymm3, 32(%rcx); vzeroupper; ret");
-SNIPPET(upper_halves, "vpcmpeqd %ymm5, %ymm5, %ymm5; pxor %xmm5, %xmm5; vmovdqu %ymm5, (%rdi)\n" /* keeps */
-		      "vpcmpeqd %ymm5, %ymm5, %ymm5; vpxor %xmm5, %xmm5, %xmm5; vmovdqu %ymm5, 32(%rdi)\n" /* clears */
-		      "vpcmpeqd %ymm5, %ymm5, %ymm5; vzeroupper; vmovdqu %ymm5, 64(%rdi)\n"
-		      "vpcmpeqd %ymm5, %ymm5, %ymm5; vzeroall; vmovdqu %ymm5, 96(%rdi); ret");
+                   "vgatherdpd %ymm3, (%rdi,%xmm2,8), %ymm4; vmovdqu %ymm4, (%rcx); vmovdqu %ymm3, 32(%rcx); "
+                   "vzeroupper; ret");
+SNIPPET(upper_halves,
+        "vpcmpeqd %ymm5, %ymm5, %ymm5; pxor %xmm5, %xmm5; vmovdqu %ymm5, (%rdi)\n"           /* keeps */
+        "vpcmpeqd %ymm5, %ymm5, %ymm5; vpxor %xmm5, %xmm5, %xmm5; vmovdqu %ymm5, 32(%rdi)\n" /* clears */
+        "vpcmpeqd %ymm5, %ymm5, %ymm5; vzeroupper; vmovdqu %ymm5, 64(%rdi)\n"
+        "vpcmpeqd %ymm5, %ymm5, %ymm5; vzeroall; vmovdqu %ymm5, 96(%rdi); ret");
 
 static const int64_t wide_mask[4] = {-1, 0, 0, 0};
 static const int32_t mask_1[8] = {-1, 0, -1, 0, 0, 0, 0, 0}, all[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -82,9 +88,11 @@ int main(void)
 		CHECK(gathered.result[n] == (uint32_t)index[n] * 3 && gathered.mask[n] == 0);
 	index[3] = 2048; /* not there, but not selected either */
 	call(gather, ADDRESS(table), ADDRESS(index), ADDRESS(mask_1), ADDRESS(&gathered));
-	CHECK(gathered.result[0] == 15 && gathered.result[1] == ~0u && gathered.result[2] == 300 && gathered.mask[0] == 0);
+	CHECK(gathered.result[0] == 15 && gathered.result[1] == ~0u && gathered.result[2] == 300 &&
+	        gathered.mask[0] == 0);
 
-	/* Element 3 faults: the ones before it may be loaded, and if so their mask is clear; the ones after it are not. */
+	/* Element 3 faults: the ones before it may be loaded, and if so their mask is clear; the ones after
+	 * it are not. */
 	index[3] = 2048;
 	CHECK(faults(gather, ADDRESS(table), ADDRESS(index), ADDRESS(all), ADDRESS(&gathered)));
 	show_fault("vpgatherdd");
@@ -94,7 +102,8 @@ int main(void)
 	memcpy(partial[1], caught.fp._xmm[3].element, 16);
 	for (unsigned n = 0; n < 4; n++) {
 		printf("vpgatherdd at the fault: element %u %#x mask %#x\n", n, partial[0][n], partial[1][n]);
-		CHECK(partial[1][n] ? partial[0][n] == ~0u : n < 3 && partial[0][n] == (uint32_t)index[n] * 3);
+		CHECK(partial[1][n] ? partial[0][n] == ~0u
+		                    : n < 3 && partial[0][n] == (uint32_t)index[n] * 3);
 	}
 	int32_t wide_index[4] = {1, 1024, 2, 3};
 	CHECK(faults(gather_pd, ADDRESS(table), ADDRESS(wide_index), ADDRESS(all), ADDRESS(&gathered)));

@@ -1,20 +1,24 @@
-/* The 128 bytes below rsp belong to the program: no call, no branch, no fault and no signal may change them. */
+/* The 128 bytes below rsp belong to the program: no call, no branch, no fault and no signal may change them.
+ */
 #include "instruction.h"
 #include <sys/time.h>
 
-/* Fills the red zone, does many branches of all kinds without the stack, and sums it up again. rdi: seed, rsi: rounds */
+/* Fills the red zone, does many branches of all kinds without the stack, and sums it up again. rdi: seed,
+ * rsi: rounds */
 SNIPPET(leaf, "mov %rdi, %rax; mov $16, %ecx\n"
-	      "1: neg %rcx; mov %rax, (%rsp,%rcx,8); neg %rcx; add $7, %rax; loop 1b\n"
-	      "2: lea 3f(%rip), %rdx; jmp *%rdx; nop; 3: test $1, %sil; jz 4f; nop; 4: dec %rsi; jnz 2b\n"
-	      "xor %eax, %eax; mov $16, %ecx\n"
-	      "5: neg %rcx; add (%rsp,%rcx,8), %rax; neg %rcx; loop 5b\n"
-	      "ret");
+              "1: neg %rcx; mov %rax, (%rsp,%rcx,8); neg %rcx; add $7, %rax; loop 1b\n"
+              "2: lea 3f(%rip), %rdx; jmp *%rdx; nop; 3: test $1, %sil; jz 4f; nop; 4: dec %rsi; jnz 2b\n"
+              "xor %eax, %eax; mov $16, %ecx\n"
+              "5: neg %rcx; add (%rsp,%rcx,8), %rax; neg %rcx; loop 5b\n"
+              "ret");
 /* The same with instructions that a translator may have to emulate. */
-SNIPPET(leaf_special, "mov %rdi, -8(%rsp); mov %rdi, -128(%rsp); mov %rdi, -64(%rsp)\n"
-		      "mov $110, %eax; syscall; rdtsc; push %rbx; pop %rbx; xor %eax, %eax; mov %rdi, -8(%rsp)\n"
-		      "mov %rbx, %r8; cpuid; mov %r8, %rbx; bt %rdi, -64(%rsp)\n"
-		      "mov -8(%rsp), %rax; add -128(%rsp), %rax; add -64(%rsp), %rax; ret");
-SNIPPET(leaf_fault, "mov %rdi, -8(%rsp); mov %rdi, -120(%rsp); mov (%rsi), %eax; mov -8(%rsp), %rax; add -120(%rsp), %rax; ret");
+SNIPPET(leaf_special,
+        "mov %rdi, -8(%rsp); mov %rdi, -128(%rsp); mov %rdi, -64(%rsp)\n"
+        "mov $110, %eax; syscall; rdtsc; push %rbx; pop %rbx; xor %eax, %eax; mov %rdi, -8(%rsp)\n"
+        "mov %rbx, %r8; cpuid; mov %r8, %rbx; bt %rdi, -64(%rsp)\n"
+        "mov -8(%rsp), %rax; add -128(%rsp), %rax; add -64(%rsp), %rax; ret");
+SNIPPET(leaf_fault, "mov %rdi, -8(%rsp); mov %rdi, -120(%rsp); mov (%rsi), %eax; mov -8(%rsp), %rax; add "
+                    "-120(%rsp), %rax; ret");
 
 static volatile unsigned long ticks, handled;
 

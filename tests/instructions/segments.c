@@ -19,17 +19,19 @@ SNIPPET(push_gs_memory, "pushq %gs:(%rdi); pop %rax; ret");
 SNIPPET(string_gs, "mov %rdi, %rsi; lodsq %gs:(%rsi); sub %rsi, %rdi; shl $32, %rdi; add %rdi, %rax; ret");
 SNIPPET(vector_gs, "movups %gs:(%rdi), %xmm0; movq %xmm0, %rax; ret");
 SNIPPET(call_gs, "call *%gs:(%rdi); ret");
-SNIPPET(lea_gs, "lea %gs:5(%rdi), %rax; ret"); /* no base in lea */
-SNIPPET(swap_fs, "rdfsbase %rdx; wrfsbase %rdi; mov %fs:8, %rax; mov %rax, %fs:16; rdfsbase %rcx; wrfsbase %rdx; sub %rdi, %rcx; add "
-		 "%rcx, %rax; ret");
+SNIPPET(lea_gs, ".byte 0x65; lea 5(%rdi), %rax; ret"); /* no base in lea */
+SNIPPET(swap_fs, "rdfsbase %rdx; wrfsbase %rdi; mov %fs:8, %rax; mov %rax, %fs:16; rdfsbase %rcx; wrfsbase "
+                 "%rdx; sub %rdi, %rcx; add "
+                 "%rcx, %rax; ret");
 SNIPPET(load_fs_self, "mov %fs:0, %rax; ret");
 SNIPPET(get_gs, "mov %gs, %eax; ret");
 SNIPPET(set_gs, "mov %edi, %gs; ret");
 SNIPPET(set_gs_32, "mov %edi, %gs; mov %gs, %eax; ret");
 SNIPPET(pop_gs, "push %rdi; pop %gs; ret");
 SNIPPET(push_gs, "push %gs; pop %rax; ret");
-SNIPPET(set_ds_es, "mov %edi, %ds; mov %edi, %es; mov %ds, %eax; mov %es, %ecx; shl $16, %ecx; add %ecx, %eax; xor %ecx, %ecx; mov "
-		   "%ecx, %ds; mov %ecx, %es; ret");
+SNIPPET(set_ds_es, "mov %edi, %ds; mov %edi, %es; mov %ds, %eax; mov %es, %ecx; shl $16, %ecx; add %ecx, "
+                   "%eax; xor %ecx, %ecx; mov "
+                   "%ecx, %ds; mov %ecx, %es; ret");
 SNIPPET(set_ss, "mov %ss, %eax; mov %eax, %ss; mov %ss, %eax; ret");
 SNIPPET(bad_selector, "mov %edi, %gs; ret");
 SNIPPET(not_canonical_base, "wrgsbase %rdi; ret");
@@ -87,7 +89,7 @@ int main(void)
 	CHECK_EQ(call(rmw_gs, 24, 1, 0, 0), 333);
 	CHECK_EQ(data[3], 334);
 	CHECK_EQ(call(push_gs_memory, 32, 0, 0, 0), 104);
-	CHECK_EQ(call(string_gs, 40, 0, 0, 0), (uint64_t)(-8ll << 32) + 105);
+	CHECK_EQ(call(string_gs, 40, 0, 0, 0), (-8ull << 32) + 105);
 	CHECK_EQ(call(vector_gs, 48, 0, 0, 0), 106);
 	CHECK_EQ(call(lea_gs, 37, 0, 0, 0), 42);
 	data[7] = ADDRESS(forty_two);
@@ -122,7 +124,8 @@ int main(void)
 	CHECK_EQ(data[2], 101);
 	CHECK_EQ(call(rdfsbase_, 0, 0, 0, 0), call(load_fs_self, 0, 0, 0, 0));
 
-	/* Selectors. The base follows the selector; which of the null selectors clear it differs between CPUs. */
+	/* Selectors. The base follows the selector; which of the null selectors clear it differs between
+	 * CPUs. */
 	CHECK_EQ(call(get_gs, 0, 0, 0, 0), 0);
 	call(set_gs, 0x2b, 0, 0, 0);
 	CHECK_EQ(call(get_gs, 0, 0, 0, 0), 0x2b);

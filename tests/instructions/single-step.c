@@ -2,22 +2,23 @@
 #include "instruction.h"
 
 SNIPPET(stepped, "pushfq; orq $0x100, (%rsp); popfq\n"
-		 "stepped_first: mov $3, %ecx\n"
-		 "1: add %rcx, %rax\n"
-		 "loop 1b\n"
-		 "call 2f\n"
-		 "jmp 3f\n"
-		 "2: lea 8(%rax), %rax\n"
-		 "ret\n"
-		 "3: mov $4, %ecx; lea -64(%rsp), %rdi; rep stosb\n" /* each iteration is a step */
-		 "pushfq; pop %rdx\n"
-		 "mov $110, %eax; syscall\n"
-		 "push %rbp; xor %ebp, %ebp; pop %rbp\n"
-		 "movups -64(%rsp), %xmm0\n"
-		 "pushfq; andq $~0x100, (%rsp); popfq\n"
-		 "stepped_last: mov %rdx, %rax; ret");
+                 "stepped_first: mov $3, %ecx\n"
+                 "1: add %rcx, %rax\n"
+                 "loop 1b\n"
+                 "call 2f\n"
+                 "jmp 3f\n"
+                 "2: lea 8(%rax), %rax\n"
+                 "ret\n"
+                 "3: mov $4, %ecx; lea -64(%rsp), %rdi; rep stosb\n" /* each iteration is a step */
+                 "pushfq; pop %rdx\n"
+                 "mov $110, %eax; syscall\n"
+                 "push %rbp; xor %ebp, %ebp; pop %rbp\n"
+                 "movups -64(%rsp), %xmm0\n"
+                 "pushfq; andq $~0x100, (%rsp); popfq\n"
+                 "stepped_last: mov %rdx, %rax; ret");
 /* A step onto an instruction that faults. */
-SNIPPET(stepped_fault, "pushfq; orq $0x100, (%rsp); popfq; nop; mov (%rdi), %rax; nop; pushfq; andq $~0x100, (%rsp); popfq; ret");
+SNIPPET(stepped_fault, "pushfq; orq $0x100, (%rsp); popfq; nop; mov (%rdi), %rax; nop; pushfq; andq $~0x100, "
+                       "(%rsp); popfq; ret");
 SNIPPET(set_by_handler, "int3; nop; nop; inc %eax; nop; ret");
 
 static volatile unsigned steps, stop_after;
@@ -54,7 +55,7 @@ static void show_steps(const char *name)
 	printf("%s: %u steps\n", name, steps);
 	for (unsigned n = 0; n < steps && n < 200; n++)
 		printf("  %s code %llu TF %llu\n", where(pcs[n]), (unsigned long long)(flags_seen[n] >> 32),
-			(unsigned long long)(flags_seen[n] >> 8 & 1));
+		        (unsigned long long)(flags_seen[n] >> 8 & 1));
 }
 
 int main(void)

@@ -4,24 +4,30 @@
 SNIPPET(push_rsp, "mov %rsp, %rdx; push %rsp; pop %rax; sub %rdx, %rax; ret");
 SNIPPET(pop_rsp, "mov %rsp, %rdx; push %rdx; pop %rsp; mov %rsp, %rax; sub %rdx, %rax; ret");
 SNIPPET(push_memory, "sub $64, %rsp; mov %rdi, 8(%rsp); pushq 8(%rsp); pop %rax; add $64, %rsp; ret");
-SNIPPET(push_memory_16, "sub $64, %rsp; mov %rdi, 8(%rsp); pushw 10(%rsp); movzwl (%rsp), %eax; add $66, %rsp; ret");
+SNIPPET(push_memory_16,
+        "sub $64, %rsp; mov %rdi, 8(%rsp); pushw 10(%rsp); movzwl (%rsp), %eax; add $66, %rsp; ret");
 /* pop to memory addressed by rsp uses rsp after the increment */
-SNIPPET(pop_memory, "sub $64, %rsp; movq $0, 24(%rsp); push %rdi; popq 24(%rsp); mov 24(%rsp), %rax; add $64, %rsp; ret");
-SNIPPET(pop_memory_index,
-	"mov $2, %ecx; sub $64, %rsp; movq $0, 24(%rsp); push %rdi; popq 8(%rsp,%rcx,8); mov 24(%rsp), %rax; add $64, %rsp; ret");
+SNIPPET(pop_memory,
+        "sub $64, %rsp; movq $0, 24(%rsp); push %rdi; popq 24(%rsp); mov 24(%rsp), %rax; add $64, %rsp; ret");
+SNIPPET(pop_memory_index, "mov $2, %ecx; sub $64, %rsp; movq $0, 24(%rsp); push %rdi; popq 8(%rsp,%rcx,8); "
+                          "mov 24(%rsp), %rax; add $64, %rsp; ret");
 SNIPPET(pop_at_rsp, "push %rsi; push %rdi; popq (%rsp); pop %rax; ret");
-SNIPPET(push_immediates, "push $-2; pushw $0x1234; pushq $0x7fffffff; pop %rax; xor %ecx, %ecx; popw %cx; add %rcx, %rax; pop "
-			 "%rcx; add %rcx, %rax; ret");
+SNIPPET(push_immediates,
+        "push $-2; pushw $0x1234; pushq $0x7fffffff; pop %rax; xor %ecx, %ecx; popw %cx; add %rcx, %rax; pop "
+        "%rcx; add %rcx, %rax; ret");
 SNIPPET(enter_0, "enter $32, $0; mov %rbp, %rax; sub %rsp, %rax; leave; ret");
-SNIPPET(enter_1, "enter $16, $1; mov -8(%rbp), %rax; sub %rbp, %rax; mov %rbp, %rdx; sub %rsp, %rdx; add %rdx, %rax; leave; ret");
+SNIPPET(enter_1, "enter $16, $1; mov -8(%rbp), %rax; sub %rbp, %rax; mov %rbp, %rdx; sub %rsp, %rdx; add "
+                 "%rdx, %rax; leave; ret");
 SNIPPET(enter_3, "mov %rsp, %rdx\n"
-		 "push %rbp; mov %rsp, %rbp; push $0x11; push $0x22; push $0x33; sub $64, %rsp\n"
-		 "enter $24, $3\n" /* copies two frame pointers from the frame of the caller */
-		 "mov -8(%rbp), %rax; shl $8, %rax; add -16(%rbp), %rax; mov -24(%rbp), %rcx; sub %rbp, %rcx; shl $16, %rcx; add "
-		 "%rcx, %rax\n"
-		 "leave; leave; ret");
-SNIPPET(leave_far, "push %rbp; mov %rdi, %rbp; mov %rsp, %rdx; leave; mov %rbp, %rax; mov %rsp, %rcx; mov %rdx, %rsp; pop %rbp; "
-		   "sub %rdi, %rcx; add %rcx, %rax; ret");
+                 "push %rbp; mov %rsp, %rbp; push $0x11; push $0x22; push $0x33; sub $64, %rsp\n"
+                 "enter $24, $3\n" /* copies two frame pointers from the frame of the caller */
+                 "mov -8(%rbp), %rax; shl $8, %rax; add -16(%rbp), %rax; mov -24(%rbp), %rcx; sub %rbp, "
+                 "%rcx; shl $16, %rcx; add "
+                 "%rcx, %rax\n"
+                 "leave; leave; ret");
+SNIPPET(leave_far, "push %rbp; mov %rdi, %rbp; mov %rsp, %rdx; leave; mov %rbp, %rax; mov %rsp, %rcx; mov "
+                   "%rdx, %rsp; pop %rbp; "
+                   "sub %rdi, %rcx; add %rcx, %rax; ret");
 SNIPPET(enter_fault, "mov %rsp, %r8; mov %rdi, %rsp; enter $128, $0; mov %r8, %rsp; ret");
 SNIPPET(push_fault, "mov %rsp, %r8; mov %rdi, %rsp; push %rdi; mov %r8, %rsp; ret");
 SNIPPET(pop_fault, "mov %rsp, %r8; mov %rdi, %rsp; popq (%rsi); mov %r8, %rsp; ret");

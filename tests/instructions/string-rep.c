@@ -1,4 +1,5 @@
-/* rep: partial progress at a fault, both directions, count 0, overlap, comparison, interruption by signals. */
+/* rep: partial progress at a fault, both directions, count 0, overlap, comparison, interruption by signals.
+ */
 #include "instruction.h"
 #include <sys/time.h>
 
@@ -10,7 +11,8 @@ SNIPPET(rep_stosd_down, "mov %rdx, %rcx; mov $0x01020304, %eax; std; rep stosl; 
 SNIPPET(rep_lodsw, "mov %rdx, %rcx; xor %eax, %eax; rep lodsw; ret");
 SNIPPET(repe_cmpsb, "mov %rdx, %rcx; cmp %rax, %rax; repe cmpsb; mov %rcx, %rax; ret");
 SNIPPET(repne_scasb, "mov %rdx, %rcx; mov %esi, %eax; repne scasb; mov %rcx, %rax; ret");
-SNIPPET(repe_scasq_flags, "mov %rdx, %rcx; mov %rsi, %rax; stc; repe scasq; pushfq; pop %rax; and $0x8d5, %eax; ret");
+SNIPPET(repe_scasq_flags,
+        "mov %rdx, %rcx; mov %rsi, %rax; stc; repe scasq; pushfq; pop %rax; and $0x8d5, %eax; ret");
 SNIPPET(rep_32, "mov %rdx, %rcx; mov $0x77, %al; addr32 rep stosb; mov %rcx, %rax; ret");
 SNIPPET(movsb_once, "movsb; mov %rdi, %rax; ret");
 SNIPPET(lods_fs, "mov %fs:0, %rdx; xor %esi, %esi; lodsq %fs:(%rsi); sub %rdx, %rax; ret");
@@ -21,8 +23,8 @@ static void show_progress(const char *name)
 {
 	show_fault(name);
 	printf("%s: rcx %lld rsi %s rdi %s DF %lld\n", name, caught.registers[REG_RCX],
-		where((uint64_t)caught.registers[REG_RSI]), where((uint64_t)caught.registers[REG_RDI]),
-		caught.registers[REG_EFL] >> 10 & 1);
+	        where((uint64_t)caught.registers[REG_RSI]), where((uint64_t)caught.registers[REG_RDI]),
+	        caught.registers[REG_EFL] >> 10 & 1);
 }
 
 static void faulting(void)
@@ -99,15 +101,16 @@ static void plain(void)
 	CHECK_EQ(call(repne_scasb, ADDRESS(memory), 'y', 600, 0), 199);
 	memset(memory, 0, 100);
 	printf("repe scasq: flags %#llx, with count 0 %#llx\n",
-		(unsigned long long)call(repe_scasq_flags, ADDRESS(memory), 5, 4, 0),
-		(unsigned long long)call(repe_scasq_flags, ADDRESS(memory), 5, 0, 0) & 1);
+	        (unsigned long long)call(repe_scasq_flags, ADDRESS(memory), 5, 4, 0),
+	        (unsigned long long)call(repe_scasq_flags, ADDRESS(memory), 5, 0, 0) & 1);
 	CHECK_EQ(call(movsb_once, ADDRESS(memory), ADDRESS(memory + 400), 0, 0), ADDRESS(memory + 1));
 	CHECK_EQ(call(lods_fs, 0, 0, 0, 0), 0); /* the TLS block starts with its own address */
 }
 
 static void low_memory(void)
 {
-	unsigned char *low = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	unsigned char *low =
+	        mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
 	CHECK(low != MAP_FAILED);
 	/* Only ecx counts and edi points; what is above them goes. */
 	CHECK_EQ(call(rep_32, ADDRESS(low) | 0x5500000000, 0, 0x700000010, 0), 0);
@@ -126,7 +129,9 @@ static void on_tick(int signal)
 static void interrupted(void)
 {
 	const size_t size = 4 << 20;
-	unsigned char *from = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *to = from + size;
+	unsigned char *from = mmap(
+	                      NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	              *to = from + size;
 	CHECK(from != MAP_FAILED);
 	for (size_t n = 0; n < size; n++)
 		from[n] = (unsigned char)(n * 2654435761u >> 13);

@@ -1,7 +1,7 @@
 /*
- * The x87 unit remembers where its last instruction was: the program's pc and data address must show, never others.
- * CPUs differ in what they keep when: with an exception pending all keep it; without one, some lose it at a context
- * switch (then it is zero), so the test tries again.
+ * The x87 unit remembers where its last instruction was: the program's pc and data address must show, never
+ * others. CPUs differ in what they keep when: with an exception pending all keep it; without one, some lose
+ * it at a context switch (then it is zero), so the test tries again.
  */
 #include "instruction.h"
 
@@ -18,7 +18,8 @@ SNIPPET(across_blocks, "fninit; fldl (%rsi); jmp 1f; nop; 1: fnstenv (%rdi); fni
 SNIPPET(raised, TRAP "fldl (%rsi); fwait; fninit; ret");
 SNIPPET(raised_by_next, TRAP "fldl (%rsi); fld1; fninit; ret");
 
-__asm__(".pushsection .data\n.balign 8\n.hidden x87_nan\n.globl x87_nan\nx87_nan: .quad 0x7ff0000000000001\n.popsection");
+__asm__(".pushsection .data\n.balign 8\n.hidden x87_nan\n.globl x87_nan\nx87_nan: .quad "
+        "0x7ff0000000000001\n.popsection");
 extern const uint64_t x87_nan __attribute__((visibility("hidden")));
 
 struct environment {
@@ -36,7 +37,8 @@ static unsigned find_fld(const char *code, unsigned char modrm)
 	return n;
 }
 
-static void check_environment(const char *name, const char *code, unsigned char modrm, const void *data, bool pending)
+static void check_environment(
+        const char *name, const char *code, unsigned char modrm, const void *data, bool pending)
 {
 	static struct environment saved[8];
 	uint64_t pc = ADDRESS(code) + find_fld(code, modrm);
@@ -48,8 +50,8 @@ static void check_environment(const char *name, const char *code, unsigned char 
 	}
 	CHECK_EQ(saved[0].pc, (uint32_t)pc);
 	CHECK_EQ(saved[0].data, (uint32_t)ADDRESS(data));
-	printf("%s: pc of the fldl, data right, status %#x tag %#x opcode %#x\n", name, saved[0].status & 0xffff,
-		saved[0].tag & 0xffff, saved[0].opcode & 0x7ff);
+	printf("%s: pc of the fldl, data right, status %#x tag %#x opcode %#x\n", name,
+	        saved[0].status & 0xffff, saved[0].tag & 0xffff, saved[0].opcode & 0x7ff);
 }
 
 static void check_image(const char *name, const char *code)

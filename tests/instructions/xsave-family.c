@@ -3,12 +3,14 @@
 #include <cpuid.h>
 
 /* rdi: area, rsi: mask, rdx: source of 16 vectors, rcx: where the vectors go afterwards */
-#define LOAD                                                                                                        \
-	"mov %rdx, %r8; vmovdqu (%r8), %ymm0; vmovdqu 32(%r8), %ymm7; vmovdqu 480(%r8), %ymm15; fninit; fld1; fldpi\n" \
+#define LOAD                                                                                                 \
+	"mov %rdx, %r8; vmovdqu (%r8), %ymm0; vmovdqu 32(%r8), %ymm7; vmovdqu 480(%r8), %ymm15; fninit; "    \
+	"fld1; fldpi\n"                                                                                      \
 	"mov %esi, %eax; xor %edx, %edx\n"
-#define CLEAR_AND_RESTORE(xrstor)                                                                  \
-	"vzeroall; fninit; mov %esi, %eax; xor %edx, %edx; " xrstor " (%rdi)\n"                    \
-	"vmovdqu %ymm0, (%rcx); vmovdqu %ymm7, 32(%rcx); vmovdqu %ymm15, 64(%rcx); fstpl 96(%rcx); fninit; vzeroupper; ret"
+#define CLEAR_AND_RESTORE(xrstor)                                                                            \
+	"vzeroall; fninit; mov %esi, %eax; xor %edx, %edx; " xrstor " (%rdi)\n"                              \
+	"vmovdqu %ymm0, (%rcx); vmovdqu %ymm7, 32(%rcx); vmovdqu %ymm15, 64(%rcx); fstpl 96(%rcx); fninit; " \
+	"vzeroupper; ret"
 
 SNIPPET(with_xsave, LOAD "xsave (%rdi)\n" CLEAR_AND_RESTORE("xrstor"));
 SNIPPET(with_xsave64, LOAD "xsave64 (%rdi)\n" CLEAR_AND_RESTORE("xrstor64"));
@@ -19,9 +21,10 @@ SNIPPET(with_fxsave, LOAD "fxsave (%rdi)\n" CLEAR_AND_RESTORE("fxrstor"));
 SNIPPET(restore, "mov %esi, %eax; xor %edx, %edx; xrstor (%rdi); ret");
 SNIPPET(save, "mov %esi, %eax; xor %edx, %edx; xsave (%rdi); ret");
 SNIPPET(save_privileged, "mov %esi, %eax; xor %edx, %edx; xsaves (%rdi); ret");
-SNIPPET(mxcsr_kept, "movl $0x7f80, -8(%rsp); ldmxcsr -8(%rsp); mov $2, %eax; xor %edx, %edx; xsave (%rdi)\n"
-		    "movl $0x1f80, -8(%rsp); ldmxcsr -8(%rsp); xrstor (%rdi); stmxcsr -8(%rsp); mov -8(%rsp), %ecx\n"
-		    "movl $0x1f80, -8(%rsp); ldmxcsr -8(%rsp); mov %ecx, %eax; ret");
+SNIPPET(mxcsr_kept,
+        "movl $0x7f80, -8(%rsp); ldmxcsr -8(%rsp); mov $2, %eax; xor %edx, %edx; xsave (%rdi)\n"
+        "movl $0x1f80, -8(%rsp); ldmxcsr -8(%rsp); xrstor (%rdi); stmxcsr -8(%rsp); mov -8(%rsp), %ecx\n"
+        "movl $0x1f80, -8(%rsp); ldmxcsr -8(%rsp); mov %ecx, %eax; ret");
 
 static _Alignas(64) unsigned char area[8192];
 static unsigned char vectors[512];

@@ -1,7 +1,7 @@
 /* timeout: 120 */
 /*
  * A small JIT: random expressions compiled to machine code with calls between them, run, thrown away and replaced;
- * functions patched while others call them; 30 MB of code in all, so that caches must be flushed and addresses reused.
+ * functions patched while others call them; 12 MB of code in all, so that caches must be flushed and addresses reused.
  */
 #include "emit.h"
 #include <sys/mman.h>
@@ -77,7 +77,7 @@ int main(void)
 	area = mmap(NULL, AREA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(area != MAP_FAILED);
 	at = area;
-	while (bytes < 30u << 20) {
+	while (bytes < 12u << 20) {
 		if (at + 65536 > area + AREA) {
 			at = area + next_random(&random_state) % 64; /* from the start, other alignment */
 			memset(area, 0xcc, 64);

@@ -56,6 +56,10 @@ int main(void)
 	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
 	struct itimerval timer = {{0, 100}, {0, 100}}, off = {{0, 0}, {0, 0}};
 	uint64_t state = 12;
+	sigset_t alarms;
+
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
 
 	area = mmap(NULL, AREA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	handler_code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -71,7 +75,10 @@ int main(void)
 		if (round % 20 == 0) {
 			pthread_t id;
 			void *result;
+			/* the thread blocks the signal: two handlers at once would share handler_code */
+			CHECK(!sigprocmask(SIG_BLOCK, &alarms, NULL));
 			CHECK(!pthread_create(&id, NULL, thread, (void *)(uint64_t)round));
+			CHECK(!sigprocmask(SIG_UNBLOCK, &alarms, NULL));
 			CHECK(!pthread_join(id, &result));
 			CHECK_EQ(result, compute((uint64_t)round, 1000));
 		}

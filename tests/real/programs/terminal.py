@@ -29,6 +29,20 @@ def wait_for(pattern):
 	seen = seen[match.end():]
 
 
+def wait_for_foreground(name):
+	"""Until the terminal's foreground process group is led by a process of that name."""
+	deadline = time.monotonic() + 40
+	while time.monotonic() < deadline:
+		try:
+			with open(f"/proc/{os.tcgetpgrp(terminal)}/comm") as file:
+				if file.read().strip() == name:
+					return
+		except OSError:
+			pass
+		time.sleep(0.02)
+	sys.exit(f"{name} never came to the foreground, saw {seen!r}")
+
+
 def type_keys(text):
 	os.write(terminal, text.encode())
 
@@ -37,20 +51,21 @@ wait_for("ready> ")
 type_keys("echo $((6*7)) $(tty | cut -c1-8)\n")
 wait_for(r"\n42 /dev/pts\r\nready> ")
 type_keys("sleep 60\n")
-time.sleep(0.5)
+wait_for_foreground("sleep")
 type_keys("\x1a")
 wait_for(r"Stopped +sleep 60\r\nready> ")
 print("stopped by ^Z")
 type_keys("fg\n")
 wait_for(r"\nsleep 60")
-time.sleep(0.3)
+wait_for_foreground("sleep")
+time.sleep(0.1)
 type_keys("\x03")
 wait_for("ready> ")
 type_keys("echo status $?\n")
 wait_for(r"\nstatus 130\r\nready> ")
 print("interrupted by ^C")
 type_keys("cat | tr a-z A-Z\n")
-time.sleep(0.3)
+wait_for_foreground("cat")
 type_keys("through a pipe\n\x04")
 wait_for("THROUGH A PIPE")
 wait_for("ready> ")
