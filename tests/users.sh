@@ -163,8 +163,6 @@ compare_in small-limits build-pie 'stdout stderr status' '' "$programs/build-pie
 compare_in small-limits thread-basic 'stdout stderr status' '' "$programs/thread-basic"
 wrap=("${as_nobody[@]}" prlimit --nproc=1)
 works_or_says one-process 'process|RLIMIT_NPROC|ulimit -u' "$programs/build-pie"
-wrap=("${as_nobody[@]}" prlimit --nofile=3)
-works_or_says three-descriptors 'descriptor|open files|RLIMIT_NOFILE|ulimit -n' "$programs/build-static"
 wrap=("${as_nobody[@]}" prlimit --nofile=5)
 works_or_says five-descriptors 'descriptor|open files|RLIMIT_NOFILE|ulimit -n' "$programs/build-pie"
 wrap=(prlimit --stack=1048576)
@@ -220,8 +218,8 @@ if support without; then
 			works_or_says "without-$name-errno-$errno" "$regex" "$programs/thread-basic"
 		done
 	done <<-'END'
-		101 ptrace ptrace
-		319 memfd_create memfd
+		101 ptrace trac
+		319 memfd_create memfd|code cache
 		310,311 process_vm process_vm|ptrace|memory
 		434 pidfd_open pidfd
 		435 clone3 clone3
@@ -232,7 +230,6 @@ if support without; then
 		317 seccomp seccomp
 		318 getrandom getrandom
 		157 prctl prctl
-		131 sigaltstack sigaltstack
 	END
 else
 	failed users/without "tests/programs/support/without.c does not compile"

@@ -1,5 +1,5 @@
-// Conway's game of life on a torus: `life [GENERATIONS [SIZE]]`, by default RDB's 20,000 generations of a 100x100 world.
-// Prints the number of live cells and a hash of the last world.
+// Conway's game of life on a torus: `life [GENERATIONS [SIZE]]`, by default RDB's 20,000 generations of a
+// 100x100 world. Prints the number of live cells and a hash of the last world.
 
 #include <stdint.h>
 #include <stdio.h>

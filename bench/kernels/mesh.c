@@ -1,6 +1,7 @@
-// Relaxation of a square grid, every inner point set to the mean of its four neighbours in place: `mesh [ITERATIONS
-// [SIZE]]`, by default RDB's 1000 iterations over 1000x1000 points. Each pass reads the whole grid, which is the worst
-// case for a first-load log. Prints the largest change of the last pass and the sum of the grid.
+// Relaxation of a square grid, every inner point set to the mean of its four neighbours in place: `mesh
+// [ITERATIONS [SIZE]]`, by default RDB's 1000 iterations over 1000x1000 points. Each pass reads the whole
+// grid, which is the worst case for a first-load log. Prints the largest change of the last pass and the sum
+// of the grid.
 
 #include <math.h>
 #include <stdio.h>

@@ -218,7 +218,7 @@ static int make_thunk(struct space *space, uint32_t entry, unsigned segment)
 {
 	struct translation translation;
 	uint32_t code;
-	int error = translate_thunk(space->entries.items[entry].pc, &translation);
+	int error = translate_thunk(space->entries.items[entry].pc, space->loop_is_fast, &translation);
 
 	if (error)
 		return error;

@@ -19,8 +19,8 @@
 #include <time.h>
 
 #define FAULTS_BEFORE_SELF_CHECK 16
-#define MAX_INSTRUCTIONS         256
-#define AHEAD_INSTRUCTIONS       256
+#define MAX_INSTRUCTIONS         128
+#define AHEAD_INSTRUCTIONS       128
 
 /* ---- pages ---- */
 
@@ -328,7 +328,7 @@ static unsigned nearest_segment(const struct space *space, uint64_t pc)
 }
 
 static int translate_region(
-        struct space *space, struct reading *reading, uint64_t pc, struct translation *out)
+        struct space *space, struct reading *reading, uint64_t pc, bool indirect, struct translation *out)
 {
 	unsigned number = nearest_segment(space, pc);
 	struct space_segment *segment = &space->segments[number];
@@ -342,6 +342,8 @@ static int translate_region(
 	        .max_instructions = MAX_INSTRUCTIONS,
 	        .self_check = reading->mode == CODE_SELF_CHECK,
 	        .xstate_mask = space->xstate_mask,
+	        .loop_is_fast = space->loop_is_fast,
+	        .indirect = indirect,
 	};
 	uint32_t code;
 	int error = translate(&request, out);
@@ -357,12 +359,12 @@ static int translate_region(
 }
 
 /* One request brings what it needs and what is likely to be needed next: the functions it calls. */
-static int translate_ahead(struct space *space, struct reading *reading, uint64_t pc)
+static int translate_ahead(struct space *space, struct reading *reading, uint64_t pc, bool indirect)
 {
 	VECTOR(uint64_t) queue = {0};
 	struct translation translation;
 	unsigned budget = AHEAD_INSTRUCTIONS;
-	int error = translate_region(space, reading, pc, &translation);
+	int error = translate_region(space, reading, pc, indirect, &translation);
 
 	for (uint32_t next = 0; !error; next++) {
 		for (uint32_t i = 0; i < translation.callee_count; i++)
@@ -375,15 +377,15 @@ static int translate_ahead(struct space *space, struct reading *reading, uint64_
 			break;
 		if (page_mode(space, reading->memory, queue.items[next]) != reading->mode)
 			break;
-		if (translate_region(space, reading, queue.items[next], &translation))
+		if (translate_region(space, reading, queue.items[next], false, &translation))
 			break; /* only the first one was asked for */
 	}
 	vector_free(&queue);
 	return error;
 }
 
-static enum status obtain(
-        struct space *space, struct memory *memory, uint64_t pc, unsigned how, uint64_t reply[2])
+static enum status obtain(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
+        unsigned how, uint64_t reply[2])
 {
 	struct reading reading = {space, memory, page_mode(space, memory, pc)};
 	uint32_t entry = entry_for(space, pc);
@@ -416,7 +418,7 @@ static enum status obtain(
 	if (reading.mode != CODE_SELF_CHECK && region && region_revive(space, memory, region - 1) &&
 	        space->entries.items[entry].code)
 		return STATUS_OK;
-	switch (translate_ahead(space, &reading, pc)) {
+	switch (translate_ahead(space, &reading, pc, indirect)) {
 	case 0:
 		return STATUS_OK;
 	case -EFAULT:
@@ -451,7 +453,7 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 			region_sleep(space, space->entries.items[entry].region - 1);
 	}
 	if (!space->entries.items[entry].code)
-		status = obtain(space, memory, pc, how, reply);
+		status = obtain(space, memory, pc, indirect, how, reply);
 	if (status == STATUS_OK && indirect && make_indirect(space, entry))
 		status = STATUS_RELEASE;
 	if (status == STATUS_OK) {

@@ -49,6 +49,13 @@ static uint64_t needed_xstate_mask(void)
 	return (low & ~XSTATE_OFFERED) || high ? XSTATE_OFFERED : 0;
 }
 
+static bool is_amd(void)
+{
+	unsigned a, b, c, d;
+
+	return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx;
+}
+
 /* Where translated code leaves to: the stub itself, or veneers in segments that are far from it. */
 static int make_routines(struct space *space, unsigned number, const struct stub_header *header)
 {
@@ -118,6 +125,7 @@ struct space *space_create(int memfd, const struct segment_layout *layouts, unsi
 	if (!space)
 		return NULL;
 	space->xstate_mask = needed_xstate_mask();
+	space->loop_is_fast = is_amd();
 	space->segment_count = count;
 	memcpy(space->memory, stub, header->size);
 	for (unsigned i = 0; i < count; i++) {

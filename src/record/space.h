@@ -107,6 +107,7 @@ struct space {
 	struct space_segment segments[MAX_SEGMENTS];
 	unsigned segment_count;
 	uint64_t xstate_mask;
+	bool loop_is_fast;
 	struct index entry_index, page_index;
 	VECTOR(struct space_entry) entries;
 	VECTOR(struct space_site) sites;

@@ -108,7 +108,7 @@ start_entry:
 	syscall
 
 routine_miss:
-	mov	SLOT(SLOT_RAX), %rax
+	mov	SLOT(SLOT_R11), %r11
 	save_registers
 	mov	$1, %esi
 	call	handle_exit
@@ -151,21 +151,21 @@ resume_window_start:
 	mov	REGISTER(4), %rsp
 	jmp	*SLOT(SLOT_TARGET)
 resume_by_table:
-	mov	REGISTER(0), %rax
-	mov	%rax, SLOT(SLOT_RAX)
+	mov	REGISTER(11), %rax
+	mov	%rax, SLOT(SLOT_R11)
 	mov	REGISTER(1), %rax
 	mov	%rax, SLOT(SLOT_RCX)
+	mov	$BRANCH_NONE, %eax
+	mov	%rax, SLOT(SLOT_BRANCH)
 	load_registers_but_rax_rcx_rsp
 	pushq	OWN(THREAD_FLAGS)
 	popfq
-	lahf
-	seto	%al
-	mov	%rax, SLOT(SLOT_FLAGS)
+	mov	REGISTER(0), %rax
 	mov	REGISTER(4), %rsp
 	mov	OWN(THREAD_PC), %rcx
-	mov	table_base(%rip), %rax
-	mov	%cx, %ax
-	jmp	*(,%rax,8)
+	mov	table_base(%rip), %r11
+	mov	%cx, %r11w
+	jmp	*(,%r11,8)
 resume_window_end:
 
 resume_pending:
@@ -338,7 +338,7 @@ run_natively:
 	ret	$128
 
 /* void probe_natively(void): one instruction at the program's pc, which is expected to fault. */
-	.globl	probe_natively
+	.globl	probe_natively, probe_jump
 probe_natively:
 	load_registers_but_rax_rcx_rsp
 	mov	OWN(THREAD_STACK), %rsp
@@ -348,6 +348,7 @@ probe_natively:
 	mov	REGISTER(1), %rcx
 	popfq
 	mov	REGISTER(4), %rsp
+probe_jump:
 	jmp	*OWN(THREAD_PC)
 
 /* long usercopy_direct(void *to, const void *from, size_t size): 0 or -EFAULT. */

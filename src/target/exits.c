@@ -144,6 +144,8 @@ void handle_exit(struct thread *thread, int indirect)
 	if (indirect && (int64_t)(thread->regs.pc << 16) >> 16 != (int64_t)thread->regs.pc) {
 		if (thread->pending)
 			deliver_pending(thread);
+		if ((uint32_t)thread->slots[SLOT_BRANCH] == BRANCH_NONE)
+			fault_natively(thread);
 		fault_at_branch(thread);
 	}
 	for (;;) {

@@ -321,8 +321,8 @@ static void registers_from_code(
 	regs->pc = place->pc;
 	if (place->state & RECORD_RCX)
 		regs->gpr[RCX] = slots[SLOT_RCX];
-	if (place->state & RECORD_RAX)
-		regs->gpr[RAX] = slots[SLOT_RAX];
+	if (place->state & RECORD_R11)
+		regs->gpr[R11] = slots[SLOT_R11];
 	if (place->state & RECORD_BIASED)
 		regs->gpr[RECORD_BIASED_REGISTER(place->state)] -= slots[SLOT_PROGRAM_GS];
 	if (place->state & RECORD_SCRATCH_A)
@@ -632,8 +632,12 @@ static void handle_probe(
 {
 	bool trapping = thread->regs.flags & FLAG_TF;
 
+	uint64_t pc = thread->regs.pc;
+
 	thread->probing = 0;
 	registers_from_context(&thread->regs, &context->mcontext);
+	if (thread->regs.pc == (uint64_t)probe_jump)
+		thread->regs.pc = pc; /* no address at all: not even the jump got there */
 	if (!trapping)
 		thread->regs.flags &= ~FLAG_TF;
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
@@ -681,7 +685,8 @@ static void handle_fault(
 		return;
 	}
 	static const uint8_t call_peek[] = {CALL_PEEK_BYTES};
-	if (!place.boundary && equal((const uint8_t *)c->rip, call_peek, sizeof call_peek))
+	if (c->trapno == TRAP_PAGE_FAULT && !place.boundary &&
+	        equal((const uint8_t *)c->rip, call_peek, sizeof call_peek))
 		c->err |= PAGE_FAULT_WRITE;
 	if (place.state & RECORD_REFUSED)
 		__atomic_fetch_add(&channel()->refused, 1, __ATOMIC_RELAXED);
@@ -730,7 +735,7 @@ void handle_signal(
 		context->mcontext.rip = (uint64_t)load_gs_fault;
 	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && thread->probing)
 		probe_step(thread, number, siginfo, context);
-	else if (fault && thread->probing && rip == thread->regs.pc)
+	else if (fault && thread->probing && (rip == thread->regs.pc || rip == (uint64_t)probe_jump))
 		handle_probe(thread, number, siginfo, context);
 	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE)
 		handle_step(thread, siginfo, context);

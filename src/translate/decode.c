@@ -789,6 +789,8 @@ int region_discover(struct region *region, const struct translate_request *reque
 		error = -EFAULT;
 	else
 		error = make_blocks(region);
+	if (!error && request->indirect)
+		region->instructions[map_find(&region->by_pc, request->pc)].resumed = true;
 	free(discovery.queue);
 	map_deinit(&discovery.callees);
 	fetch_deinit(&discovery.fetcher);

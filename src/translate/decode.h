@@ -23,6 +23,7 @@ enum {
 	RBP,
 	RSI,
 	RDI,
+	R11 = 11,
 	REGISTER_COUNT = 16,
 	NO_REGISTER = 0xff,
 };

@@ -20,7 +20,6 @@ int emit_finish(struct emitter *emitter)
 {
 	free(emitter->literals);
 	free(emitter->failures);
-	free(emitter->mismatches);
 	if (!emitter->failed)
 		return 0;
 	translation_free(emitter->out);
@@ -309,24 +308,19 @@ void emit_exit(struct emitter *emitter, uint64_t pc)
 }
 
 /*
- *     lahf
- *     seto al
- *     mov  gs:[SLOT_FLAGS], rax
- *     mov  rax, [table base]
- *     mov  ax, cx
- *     jmp  [rax*8]
+ *     mov  r11, [table base]
+ *     mov  r11w, cx
+ *     jmp  [r11*8]
  */
 void emit_probe(struct emitter *emitter)
 {
-	EMIT(emitter, 0x9f, 0x0f, 0x90, 0xc0);
-	emit_spill(emitter, RAX, SLOT_FLAGS);
-	EMIT(emitter, 0x48, 0x8b, 0x05);
+	EMIT(emitter, 0x4c, 0x8b, 0x1d);
 	emit_rel32_fixup(emitter, FIXUP_TABLE_BASE, 0);
-	EMIT(emitter, 0x66, 0x89, 0xc8);
-	EMIT(emitter, 0xff, 0x24, 0xc5, 0, 0, 0, 0);
+	EMIT(emitter, 0x66, 0x41, 0x89, 0xcb);
+	EMIT(emitter, 0x42, 0xff, 0x24, 0xdd, 0, 0, 0, 0);
 }
 
-/* jmp to code that expects the program's rcx and rax in their slots, see emit_failures() */
+/* jmp to code that expects the program's rcx and r11 in their slots, see emit_failures() */
 void emit_jump_failure(struct emitter *emitter, uint64_t pc)
 {
 	struct failure *failure = PUSH(emitter, emitter, failures, failure_count, failure_capacity);
@@ -357,53 +351,55 @@ static uint32_t emit_next_thunk(struct emitter *emitter)
 }
 
 /*
- * Flags may be overwritten:            They may not:
+ * Compares without touching the flags:
  *
- *     mov  rax, pc                         mov   rax, -pc
- *     cmp  rcx, rax                        lea   rcx, [rcx+rax]
- *     jne  mismatch                        jrcxz hit
- *                                          mov   rax, pc
- *                                          lea   rcx, [rcx+rax]
+ *     where loop is fast:                  elsewhere:
+ *
+ * miss:
+ *     mov   r11, pc
+ *     lea   rcx, [rcx+r11]
+ *     jmp   next
+ * thunk:                               thunk:
+ *     mov   r11, 1-pc                      mov   r11, -pc
+ *     lea   rcx, [rcx+r11]                 lea   rcx, [rcx+r11]
+ *     loop  miss                           jrcxz hit
+ *                                          mov   r11, pc
+ *                                          lea   rcx, [rcx+r11]
  *                                          jmp   next
- *                                     hit:
- *     mov  rcx, gs:[SLOT_RCX]              mov   rcx, gs:[SLOT_RCX]
- *     mov  rax, gs:[SLOT_RAX]              mov   rax, gs:[SLOT_RAX]
+ *                                      hit:
+ *     mov   rcx, gs:[SLOT_RCX]             mov   rcx, gs:[SLOT_RCX]
+ *     mov   r11, gs:[SLOT_R11]             mov   r11, gs:[SLOT_R11]
  *
- * The first form is the faster one where returns are frequent (a call and its
- * return, on a busy EPYC: about 1.7 ns against 3.3, and 2.2 with the flags saved
- * by the branch; single runs varied by half). That is for the hit; on a mismatch
- * the flags still belong to whoever is further down the chain, see
- * emit_mismatches().
+ * The first form takes no branch on a hit, which leaves the CPU's branch history
+ * to the program. Returns the offset of the rel32 to next.
  */
-uint32_t emit_thunk(struct emitter *emitter, uint64_t pc, bool flags_dead)
+uint32_t emit_thunk(struct emitter *emitter, uint64_t pc, bool loop_is_fast, uint32_t *thunk)
 {
-	uint32_t next = 0, hit;
+	uint32_t next, branch, miss = emit_offset(emitter);
 
-	emit_record(emitter, pc, RECORD_RCX | RECORD_RAX);
-	if (flags_dead) {
-		struct mismatch *mismatch =
-		        PUSH(emitter, emitter, mismatches, mismatch_count, mismatch_capacity);
-
-		emit_address(emitter, RAX, pc);
-		EMIT(emitter, 0x48, 0x39, 0xc1);
-		EMIT(emitter, 0x0f, 0x85);
-		if (mismatch)
-			*mismatch = (struct mismatch){
-			        .field = emit_offset(emitter), .entry = emitter->out->entry_count, .pc = pc};
-		emit_u32(emitter, 0);
-	} else {
-		emit_negated_address(emitter, RAX, pc);
-		emit_add(emitter, RCX, RAX);
-		EMIT(emitter, 0xe3, 0);
-		hit = emit_offset(emitter) - 1;
-		emit_address(emitter, RAX, pc);
-		emit_add(emitter, RCX, RAX);
+	emit_record(emitter, pc, RECORD_RCX | RECORD_R11);
+	if (loop_is_fast) {
+		emit_address(emitter, R11, pc);
+		emit_add(emitter, RCX, R11);
 		next = emit_next_thunk(emitter);
-		emit_rel8_here(emitter, hit);
+		*thunk = emit_offset(emitter);
+		emit_negated_address(emitter, R11, pc - 1);
+		emit_add(emitter, RCX, R11);
+		EMIT(emitter, 0xe2, (uint8_t)(miss - (emit_offset(emitter) + 2)));
+	} else {
+		*thunk = emit_offset(emitter);
+		emit_negated_address(emitter, R11, pc);
+		emit_add(emitter, RCX, R11);
+		EMIT(emitter, 0xe3, 0);
+		branch = emit_offset(emitter) - 1;
+		emit_address(emitter, R11, pc);
+		emit_add(emitter, RCX, R11);
+		next = emit_next_thunk(emitter);
+		emit_rel8_here(emitter, branch);
 	}
 	emit_reload(emitter, RCX, SLOT_RCX);
-	emit_record(emitter, pc, RECORD_RAX);
-	emit_reload(emitter, RAX, SLOT_RAX);
+	emit_record(emitter, pc, RECORD_R11);
+	emit_reload(emitter, R11, SLOT_R11);
 	return next;
 }
 
@@ -437,7 +433,7 @@ static void link_site(struct emitter *emitter, const struct region *region, stru
  * A block's code is not what was translated. ROUTINE_EXIT wants rcx in its slot,
  * where it is already:
  *
- *     mov  rax, gs:[SLOT_RAX]
+ *     mov  r11, gs:[SLOT_R11]
  *     mov  rcx, pc
  *     jmp  ROUTINE_EXIT
  */
@@ -451,38 +447,13 @@ static void emit_failures(struct emitter *emitter)
 		/* The checks of one block follow each other. */
 		if (i == 0 || pc != emitter->failures[i - 1].pc) {
 			offset = emit_offset(emitter);
-			emit_record(emitter, pc, RECORD_RCX | RECORD_RAX);
-			emit_reload(emitter, RAX, SLOT_RAX);
+			emit_record(emitter, pc, RECORD_RCX | RECORD_R11);
+			emit_reload(emitter, R11, SLOT_R11);
 			emit_record(emitter, pc, RECORD_RCX);
 			emit_address(emitter, RCX, pc);
 			emit_routine(emitter, ROUTINE_EXIT);
 		}
 		emit_rel32_to(emitter, emitter->failures[i].field, offset);
-	}
-}
-
-/*
- * A thunk that overwrote the flags was not the right one:
- *
- *     mov  rax, gs:[SLOT_FLAGS]
- *     add  al, 0x7f             ; overflows if OF was set
- *     sahf
- *     jmp  next
- */
-static void emit_mismatches(struct emitter *emitter)
-{
-	for (uint32_t i = 0; i < emitter->mismatch_count && !emitter->failed; i++) {
-		const struct mismatch *mismatch = &emitter->mismatches[i];
-
-		emit_rel32_to(emitter, mismatch->field, emit_offset(emitter));
-		emit_record(emitter, mismatch->pc, RECORD_RCX | RECORD_RAX);
-		emit_reload(emitter, RAX, SLOT_FLAGS);
-		EMIT(emitter, 0x04, 0x7f, 0x9e);
-
-		uint32_t next = emit_next_thunk(emitter);
-
-		if (!emitter->failed)
-			emitter->out->entries[mismatch->entry].thunk_next = next;
 	}
 }
 
@@ -509,7 +480,6 @@ void emit_tail(struct emitter *emitter, const struct region *region)
 	for (uint32_t i = 0; i < emitter->out->site_count && !emitter->failed; i++)
 		link_site(emitter, region, &exits, i);
 	emit_failures(emitter);
-	emit_mismatches(emitter);
 	emit_literals(emitter);
 	map_deinit(&exits);
 }

@@ -26,13 +26,6 @@ struct failure {
 	uint64_t pc;
 };
 
-/* A rel32 of an entry's thunk to where the flags are put back, see emit_thunk(). */
-struct mismatch {
-	uint32_t field;
-	uint32_t entry; /* number of the entry */
-	uint64_t pc;
-};
-
 struct emitter {
 	struct translation *out;
 	uint64_t pc; /* of the translation: addresses in the output are relative to it */
@@ -41,8 +34,6 @@ struct emitter {
 	uint32_t literal_count, literal_capacity;
 	struct failure *failures;
 	uint32_t failure_count, failure_capacity;
-	struct mismatch *mismatches;
-	uint32_t mismatch_count, mismatch_capacity;
 	bool failed;
 };
 
@@ -100,12 +91,9 @@ void emit_exit(struct emitter *emitter, uint64_t pc); /* leaves for ROUTINE_EXIT
 void emit_probe(struct emitter *emitter);             /* the branch table, see runtime.h */
 void emit_jump_failure(struct emitter *emitter, uint64_t pc);
 struct entry *emit_entry(struct emitter *emitter, uint64_t pc, bool wants_thunk); /* NULL: out of memory */
-/*
- * The thunk for pc, up to where the whole state is in place again; the entry it belongs to must be the next
- * one that is emitted. emit_tail() fills in its thunk_next where this cannot. Returns what to set it to for
- * now.
- */
-uint32_t emit_thunk(struct emitter *emitter, uint64_t pc, bool flags_dead);
+/* The thunk for pc, which falls into what is emitted next; *thunk: its offset. Returns the offset of its
+ * rel32. */
+uint32_t emit_thunk(struct emitter *emitter, uint64_t pc, bool loop_is_fast, uint32_t *thunk);
 
 /* What comes behind the last block: exit stubs, literals; links all sites. */
 void emit_tail(struct emitter *emitter, const struct region *region);

@@ -402,7 +402,7 @@ static void lower_call(struct lowering *lowering, const struct instruction *inst
 
 /*
  *     mov  gs:[SLOT_RCX], rcx
- *     mov  gs:[SLOT_RAX], rax
+ *     mov  gs:[SLOT_R11], r11
  */
 static void lower_probe_spills(struct lowering *lowering, const struct instruction *instruction)
 {
@@ -410,8 +410,8 @@ static void lower_probe_spills(struct lowering *lowering, const struct instructi
 
 	emit_spill(emitter, RCX, SLOT_RCX);
 	emit_record(emitter, instruction->pc, RECORD_RCX);
-	emit_spill(emitter, RAX, SLOT_RAX);
-	emit_record(emitter, instruction->pc, RECORD_RCX | RECORD_RAX);
+	emit_spill(emitter, R11, SLOT_R11);
+	emit_record(emitter, instruction->pc, RECORD_RCX | RECORD_R11);
 }
 
 /*
@@ -420,7 +420,7 @@ static void lower_probe_spills(struct lowering *lowering, const struct instructi
  *     mov  rcx, reg
  * or  mov  rcx, [operand]
  * or  mov  rcx, address ; mov rcx, [rcx]                            ; far
- * or  lea  rcx, [operand] ; mov rax, gs:[SLOT_PROGRAM_GS] ; mov rcx, [rcx+rax]
+ * or  lea  rcx, [operand] ; mov r11, gs:[SLOT_PROGRAM_GS] ; mov rcx, [rcx+r11]
  */
 static void lower_branch_operand(struct lowering *lowering, const struct instruction *instruction)
 {
@@ -431,8 +431,8 @@ static void lower_branch_operand(struct lowering *lowering, const struct instruc
 			emit_move(emitter, RCX, operand_register(instruction));
 	} else if (instruction->memory == MEMORY_GS) {
 		operand_offset(emitter, instruction, RCX);
-		emit_reload(emitter, RAX, SLOT_PROGRAM_GS);
-		EMIT(emitter, 0x48, 0x8b, 0x0c, 0x01);
+		emit_reload(emitter, R11, SLOT_PROGRAM_GS);
+		EMIT(emitter, 0x4a, 0x8b, 0x0c, 0x19);
 	} else if (instruction->memory == MEMORY_RIP &&
 	           (instruction->address32 || !operand_is_near(lowering->request, instruction->target))) {
 		operand_offset(emitter, instruction, RCX);
@@ -446,7 +446,7 @@ static void lower_branch_operand(struct lowering *lowering, const struct instruc
 
 /*
  *     spills ; rcx = operand
- *    (mov  rax, [rsp-8] ; mov gs:[SLOT_UNDER_STACK], rax ; push return address)
+ *    (mov  r11, [rsp-8] ; mov gs:[SLOT_UNDER_STACK], r11 ; push return address)
  *     probe
  *
  * The push may fault, and then shows the state before the call. What it
@@ -461,7 +461,7 @@ static void lower_indirect(struct lowering *lowering, const struct instruction *
 	lower_branch_operand(lowering, instruction);
 	if (instruction->kind == KIND_CALL_INDIRECT) {
 		emit_bytes(lowering->emitter, call_peek, sizeof(call_peek));
-		emit_spill(lowering->emitter, RAX, SLOT_UNDER_STACK);
+		emit_spill(lowering->emitter, R11, SLOT_UNDER_STACK);
 		emit_push_return(lowering->emitter, instruction);
 	}
 	emit_probe(lowering->emitter);
@@ -670,9 +670,9 @@ static void emit_code_load(struct lowering *lowering, uint64_t pc, unsigned size
 /*
  * Is this stretch of code still as it was?
  *
- *     mov   rax, -bytes
+ *     mov   r11, -bytes
  *     mov   rcx, [pc]
- *     lea   rcx, [rcx+rax]
+ *     lea   rcx, [rcx+r11]
  *     jrcxz same
  *     jmp   failure
  * same:
@@ -683,9 +683,9 @@ static void lower_check_stretch(
 	struct emitter *emitter = lowering->emitter;
 	uint32_t same;
 
-	emit_number(emitter, RAX, -bytes);
+	emit_number(emitter, R11, -bytes);
 	emit_code_load(lowering, pc, size);
-	emit_add(emitter, RCX, RAX);
+	emit_add(emitter, RCX, R11);
 	EMIT(emitter, 0xe3, 0);
 	same = emit_offset(emitter) - 1;
 	emit_jump_failure(emitter, block->pc);
@@ -715,10 +715,10 @@ static void lower_check_bytes(struct lowering *lowering, const struct block *blo
 
 /*
  *     mov  gs:[SLOT_RCX], rcx
- *     mov  gs:[SLOT_RAX], rax
+ *     mov  gs:[SLOT_R11], r11
  *     checks
  *     mov  rcx, gs:[SLOT_RCX]
- *     mov  rax, gs:[SLOT_RAX]
+ *     mov  r11, gs:[SLOT_R11]
  */
 static void lower_check(struct lowering *lowering, const struct block *block)
 {
@@ -748,8 +748,8 @@ static void lower_check(struct lowering *lowering, const struct block *block)
 		}
 	}
 	emit_reload(emitter, RCX, SLOT_RCX);
-	emit_record(emitter, block->pc, RECORD_RAX);
-	emit_reload(emitter, RAX, SLOT_RAX);
+	emit_record(emitter, block->pc, RECORD_R11);
+	emit_reload(emitter, R11, SLOT_R11);
 }
 
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
@@ -760,14 +760,10 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 	uint32_t thunk = 0, thunk_next = 0;
 
 	if (first->resumed && !fallen_into) {
-		/* A check of the code may fail or fault before the flags are overwritten. */
-		bool dead = !lowering->request->self_check && liveness_flags_dead_at_entry(block);
-
 		/* Offset 0 would mean that there is no thunk. */
 		if (!emit_offset(emitter))
 			emit_breaks(emitter, 16);
-		thunk = emit_offset(emitter);
-		thunk_next = emit_thunk(emitter, block->pc, dead);
+		thunk_next = emit_thunk(emitter, block->pc, lowering->request->loop_is_fast, &thunk);
 	}
 
 	struct entry *entry = emit_entry(emitter, block->pc, first->resumed);

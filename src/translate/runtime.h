@@ -19,26 +19,22 @@
  * indirect branch needs no flags and only two registers:
  *
  *     mov  gs:[SLOT_RCX], rcx
- *     mov  gs:[SLOT_RAX], rax
+ *     mov  gs:[SLOT_R11], r11
  *     mov  gs:[SLOT_BRANCH], <where this is>
  *     mov  rcx, <target pc>            ; or pop rcx for a return
- *     lahf
- *     seto al
- *     mov  gs:[SLOT_FLAGS], rax
- *     mov  rax, [table base]
- *     mov  ax, cx
- *     jmp  [rax*8]
+ *     mov  r11, [table base]
+ *     mov  r11w, cx
+ *     jmp  [r11*8]
+ *
+ * (rcx because loop and jrcxz compare it without flags; r11 because no calling
+ * convention gives it a meaning across calls, so that nobody waits for it.)
  *
  * SLOT_BRANCH is for a target that is no address at all (not canonical): the CPU
- * then blames the branch, not the target.
+ * then blames the branch, not the target. BRANCH_NONE says that it was none.
  *
  * An entry leads to a thunk, which compares rcx with the one pc it stands for,
- * and either restores rcx and rax and runs the block or goes to the next thunk
- * of the chain. The last link of every chain is ROUTINE_MISS. A thunk whose
- * block overwrites the flags before anyone sees them compares with cmp, and
- * puts them back from SLOT_FLAGS when it is not the one: so whoever jumps
- * through the table fills that slot (add al, 0x7f; sahf is the way back), but
- * nobody else has to read it.
+ * and either restores rcx and r11 and runs the block or goes to the next thunk
+ * of the chain. The last link of every chain is ROUTINE_MISS.
  */
 #ifndef BUGNET_TRANSLATE_RUNTIME_H
 #define BUGNET_TRANSLATE_RUNTIME_H
@@ -52,7 +48,7 @@
 
 /* Slots, in units of 8 bytes from the start of the slots page. */
 #define SLOT_RCX         0  /* the program's rcx while rcx holds a pc */
-#define SLOT_RAX         1  /* the program's rax during an indirect branch */
+#define SLOT_R11         1  /* the program's r11 during an indirect branch */
 #define SLOT_SCRATCH_A   2  /* a borrowed register, see RECORD_SCRATCH_A */
 #define SLOT_SCRATCH_B   3  /* a second one */
 #define SLOT_ADDRESS     4  /* argument of ROUTINE_EMULATE: an operand's address or value */
@@ -62,11 +58,11 @@
 #define SLOT_THREAD      8  /* the stub's record of this thread */
 #define SLOT_UNDER_STACK 11 /* what an indirect call overwrote with its return address */
 #define SLOT_BRANCH      10 /* which branch it was: FIXUP_PLACE */
-#define SLOT_FLAGS       9  /* the status flags during an indirect branch, as lahf and seto al leave them */
+#define BRANCH_NONE      0xffffffff
 #define SLOT_COUNT       16
 
-/* mov rax, [rsp-8], before the push of an indirect call: when it faults, the push would have, as a write. */
-#define CALL_PEEK_BYTES 0x48, 0x8b, 0x44, 0x24, 0xf8
+/* mov r11, [rsp-8], before the push of an indirect call: when it faults, the push would have, as a write. */
+#define CALL_PEEK_BYTES 0x4c, 0x8b, 0x5c, 0x24, 0xf8
 
 /* A place in the code cache. */
 #define PLACE(segment, offset) ((uint32_t)(segment) << 28 | (uint32_t)(offset))
@@ -79,7 +75,7 @@
  * the flags are the program's.
  */
 #define ROUTINE_EXIT    0 /* continue at pc rcx, which was not translated yet */
-#define ROUTINE_MISS    1 /* the same after a failed table probe: rax is in SLOT_RAX */
+#define ROUTINE_MISS    1 /* the same after a failed table probe: r11 is in SLOT_R11 */
 #define ROUTINE_SYSCALL 2 /* a syscall instruction; rcx = the pc after it */
 #define ROUTINE_EMULATE 3 /* an instruction the stub performs; rcx = its pc */
 #define ROUTINE_COUNT   4
@@ -129,7 +125,7 @@
  */
 #define RECORD_BOUNDARY               0x01 /* exactly at this offset the whole program state is in place, at pc */
 #define RECORD_RCX                    0x02 /* the program's rcx is in SLOT_RCX */
-#define RECORD_RAX                    0x04 /* the program's rax is in SLOT_RAX */
+#define RECORD_R11                    0x04 /* the program's r11 is in SLOT_R11 */
 #define RECORD_SCRATCH_A              0x08 /* the register in bits 8-11 is in SLOT_SCRATCH_A */
 #define RECORD_SCRATCH_B              0x10 /* the register in bits 12-15 is in SLOT_SCRATCH_B */
 #define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */

@@ -9,19 +9,21 @@
  *     jmp  pc              ; site[0]
  *     exit for pc
  *
- * The thunk starts at offset 0: entry[0].offset and .thunk both say so.
+ * entry[0].offset and .thunk both are where the thunk starts.
  */
-int translate_thunk(uint64_t pc, struct translation *out)
+int translate_thunk(uint64_t pc, bool loop_is_fast, struct translation *out)
 {
 	struct emitter emitter;
 	struct entry *entry;
-	uint32_t next;
+	uint32_t next, thunk;
 
 	emit_init(&emitter, out, pc);
 	entry = emit_entry(&emitter, pc, true);
-	next = emit_thunk(&emitter, pc, false);
-	if (entry)
+	next = emit_thunk(&emitter, pc, loop_is_fast, &thunk);
+	if (entry) {
+		entry->offset = entry->thunk = thunk;
 		entry->thunk_next = next;
+	}
 	emit_record(&emitter, pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	emit_site(&emitter, JMP, pc);
 	emit_tail(&emitter, NULL);
@@ -73,12 +75,12 @@ int translate_veneer(
 		uint8_t slots[4], count;
 	} moved[ROUTINE_COUNT] = {
 	        [ROUTINE_EXIT] = {{SLOT_RCX}, 1},
-	        [ROUTINE_MISS] = {{SLOT_RCX, SLOT_RAX, SLOT_BRANCH, SLOT_UNDER_STACK}, 4},
+	        [ROUTINE_MISS] = {{SLOT_RCX, SLOT_R11, SLOT_BRANCH, SLOT_UNDER_STACK}, 4},
 	        [ROUTINE_SYSCALL] = {{SLOT_RCX}, 1},
 	        [ROUTINE_EMULATE] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL}, 3},
 	};
-	uint32_t state = RECORD_RCX | (routine == ROUTINE_MISS ? RECORD_RAX : 0);
-	uint32_t spilled = routine == ROUTINE_MISS ? 0 : RECORD_SCRATCH_A | RAX << 8;
+	uint32_t state = RECORD_RCX | (routine == ROUTINE_MISS ? RECORD_R11 : 0);
+	uint32_t spilled = RECORD_SCRATCH_A | RAX << 8;
 	struct emitter emitter;
 
 	emit_init(&emitter, out, 0);

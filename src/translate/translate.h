@@ -97,6 +97,10 @@ struct translate_request {
 	 * a program address is near when rel32 reaches it from everywhere in there. */
 	uint64_t reach_low, reach_high;
 	unsigned max_instructions;
+	/* pc is reached by an indirect branch: give it a thunk right in front of its code. */
+	bool indirect;
+	/* This CPU executes loop as fast as other branches (AMD does). */
+	bool loop_is_fast;
 	/* Check at the start of every block that its bytes are still what was translated, and end blocks
 	 * after every instruction that writes memory: for code that may change unnoticed. */
 	bool self_check;
@@ -109,8 +113,8 @@ int translate(const struct translate_request *request, struct translation *out);
 
 /* Small pieces that a code cache needs besides. Each has one entry or none, and a record for every address.
  */
-int translate_thunk(
-        uint64_t pc, struct translation *out);            /* entry[0]: the thunk; its hit branch is site[0] */
+int translate_thunk(uint64_t pc, bool loop_is_fast,
+        struct translation *out);                         /* entry[0]: the thunk; its hit branch is site[0] */
 int translate_exit(uint64_t pc, struct translation *out); /* leaves to ROUTINE_EXIT with rcx = pc */
 /* jmp [rip+literal], literal right behind it at *literal_offset, 8-byte aligned: a link to another segment.
  */

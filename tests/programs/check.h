@@ -1,9 +1,9 @@
 /*
- * What every test program uses: checks that hold natively and must hold under bugnet, and nothing that depends on
- * addresses, process ids or time in the output.
+ * What every test program uses: checks that hold natively and must hold under bugnet, and nothing that
+ * depends on addresses, process ids or time in the output.
  *
- * A failed check writes one line to stderr and ends the whole process with status 1. It only uses snprintf and write,
- * so that it may be called in signal handlers, in children of vfork and in threads without libc.
+ * A failed check writes one line to stderr and ends the whole process with status 1. It only uses snprintf
+ * and write, so that it may be called in signal handlers, in children of vfork and in threads without libc.
  *
  * A program that cannot run here (the kernel forbids what it tests) ends with skip(): status 77.
  */
@@ -47,28 +47,28 @@ static inline void __attribute__((noreturn)) skip(const char *why)
 	_exit(SKIP_STATUS);
 }
 
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			fail("%s:%d: not true: %s (errno %d)", __FILE__, __LINE__, #condition, errno);                 \
+#define CHECK(condition)                                                                                     \
+	do {                                                                                                 \
+		if (!(condition))                                                                            \
+			fail("%s:%d: not true: %s (errno %d)", __FILE__, __LINE__, #condition, errno);       \
 	} while (0)
 
-#define CHECK_EQ(a, b)                                                                                                 \
-	do {                                                                                                           \
-		unsigned long long check_a = (unsigned long long)(a), check_b = (unsigned long long)(b);               \
-		if (check_a != check_b)                                                                                \
-			fail("%s:%d: %s is %#llx, %s is %#llx (errno %d)", __FILE__, __LINE__, #a, check_a, #b,        \
-				check_b, errno);                                                                       \
+#define CHECK_EQ(a, b)                                                                                       \
+	do {                                                                                                 \
+		unsigned long long check_a = (unsigned long long)(a), check_b = (unsigned long long)(b);     \
+		if (check_a != check_b)                                                                      \
+			fail("%s:%d: %s is %#llx, %s is %#llx (errno %d)", __FILE__, __LINE__, #a, check_a,  \
+			        #b, check_b, errno);                                                         \
 	} while (0)
 
 /* A system call or libc function that must give -1 and this errno. */
-#define CHECK_ERRNO(call, error)                                                                                       \
-	do {                                                                                                           \
-		errno = 0;                                                                                             \
-		long check_result = (long)(call);                                                                      \
-		if (check_result != -1 || errno != (error))                                                            \
-			fail("%s:%d: %s gave %ld with errno %d, not %s", __FILE__, __LINE__, #call, check_result,      \
-				errno, #error);                                                                        \
+#define CHECK_ERRNO(call, error)                                                                             \
+	do {                                                                                                 \
+		errno = 0;                                                                                   \
+		long check_result = (long)(call);                                                            \
+		if (check_result != -1 || errno != (error))                                                  \
+			fail("%s:%d: %s gave %ld with errno %d, not %s", __FILE__, __LINE__, #call,          \
+			        check_result, errno, #error);                                                \
 	} while (0)
 
 /* One step of a checksum; every step depends on all before it. */

@@ -1,6 +1,7 @@
 /*
- * A program that checksums its own code before, while and after running it, through loads, through write to a pipe and
- * through /proc/self/mem, and compares it with the file it came from: no breakpoints, no patches may be seen.
+ * A program that checksums its own code before, while and after running it, through loads, through write to a
+ * pipe and through /proc/self/mem, and compares it with the file it came from: no breakpoints, no patches may
+ * be seen.
  */
 #include "check.h"
 #include <elf.h>
@@ -36,7 +37,8 @@ static int each(struct dl_phdr_info *info, size_t size, void *data)
 		int fd = open(name, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			continue; /* the vdso */
-		uint8_t *file = mmap(NULL, segment->p_filesz, PROT_READ, MAP_PRIVATE, fd, (off_t)segment->p_offset);
+		uint8_t *file =
+		        mmap(NULL, segment->p_filesz, PROT_READ, MAP_PRIVATE, fd, (off_t)segment->p_offset);
 		CHECK(file != MAP_FAILED);
 		close(fd);
 		if (memcmp(file, memory, segment->p_filesz))

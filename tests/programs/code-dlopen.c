@@ -2,8 +2,9 @@
 /* library: lib/two.c -Wl,-z,now */
 /* build: -ldl */
 /*
- * Two libraries loaded in turn, mostly at the same address: after dlclose the old code is gone, and the address runs
- * the new one's. With threads that use the libraries' thread-local data, and with other threads running meanwhile.
+ * Two libraries loaded in turn, mostly at the same address: after dlclose the old code is gone, and the
+ * address runs the new one's. With threads that use the libraries' thread-local data, and with other threads
+ * running meanwhile.
  */
 #include "check.h"
 #include <dlfcn.h>

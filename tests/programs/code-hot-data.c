@@ -1,13 +1,14 @@
 /*
- * A page that holds code and data, as old assemblers and some JITs make it: the data is written a million times
- * while the code runs. Correct, and not a trap per store: the program must end in reasonable time.
+ * A page that holds code and data, as old assemblers and some JITs make it: the data is written a million
+ * times while the code runs. Correct, and not a trap per store: the program must end in reasonable time.
  */
 #include "emit.h"
 #include <sys/mman.h>
 
 int main(void)
 {
-	uint8_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page =
+	        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
 	volatile uint64_t *counter = (uint64_t *)(page + 2048);
 	/* incq 2048-7(%rip); mov %edi, %eax; ret */

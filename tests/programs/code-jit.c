@@ -1,7 +1,8 @@
 /* timeout: 120 */
 /*
- * A small JIT: random expressions compiled to machine code with calls between them, run, thrown away and replaced;
- * functions patched while others call them; 12 MB of code in all, so that caches must be flushed and addresses reused.
+ * A small JIT: random expressions compiled to machine code with calls between them, run, thrown away and
+ * replaced; functions patched while others call them; 6 MB of code in all, so that caches must be flushed and
+ * addresses reused.
  */
 #include "emit.h"
 #include <sys/mman.h>
@@ -46,7 +47,7 @@ static int32_t expression(int depth, int32_t argument)
 			byte(0xc1), byte(0xc0), byte(constant & 31); /* rol */
 			if (constant & 31)
 				value = (int32_t)((uint32_t)value << (constant & 31) |
-					(uint32_t)value >> (32 - (constant & 31)));
+				                  (uint32_t)value >> (32 - (constant & 31)));
 			break;
 		case 4:
 			byte(0x3d), dword(constant); /* cmp $constant, %eax; jl +5; add $1, %eax */
@@ -77,7 +78,7 @@ int main(void)
 	area = mmap(NULL, AREA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(area != MAP_FAILED);
 	at = area;
-	while (bytes < 12u << 20) {
+	while (bytes < 6u << 20) {
 		if (at + 65536 > area + AREA) {
 			at = area + next_random(&random_state) % 64; /* from the start, other alignment */
 			memset(area, 0xcc, 64);

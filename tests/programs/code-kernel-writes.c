@@ -1,6 +1,7 @@
 /*
- * The kernel writes code that has run before: read, pread, readv, recv, process_vm_writev, /proc/self/mem, mremap onto
- * it, madvise that zeroes it, a write to the file behind it; and another process through shared memory.
+ * The kernel writes code that has run before: read, pread, readv, recv, process_vm_writev, /proc/self/mem,
+ * mremap onto it, madvise that zeroes it, a write to the file behind it; and another process through shared
+ * memory.
  */
 #include "emit.h"
 #include <fcntl.h>
@@ -22,7 +23,8 @@ static void on_fault(int sig)
 
 int main(void)
 {
-	uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page =
+	        mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint8_t buffer[64];
 	int fds[2], pair[2];
 
@@ -88,7 +90,8 @@ int main(void)
 	puts("process_vm_writev, /proc/self/mem");
 
 	for (int i = 0; i < 300; i++) {
-		uint8_t *other = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uint8_t *other = mmap(
+		        NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		CHECK(other != MAP_FAILED);
 		emit_constant(other + 8, i);
 		CHECK_EQ(call(other + 8, 0), i);
@@ -113,7 +116,8 @@ int main(void)
 	}
 	puts("madvise");
 
-	uint8_t *shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint8_t *shared =
+	        mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shared != MAP_FAILED);
 	int to[2], from[2];
 	char byte;

@@ -1,7 +1,7 @@
 /* build: -z execstack -Wno-trampolines */
 /*
- * gcc's nested functions: their address is a trampoline written to the stack, new on each call; also a function copied
- * to the stack and to the heap and called there.
+ * gcc's nested functions: their address is a trampoline written to the stack, new on each call; also a
+ * function copied to the stack and to the heap and called there.
  */
 #include "emit.h"
 #include <sys/mman.h>

@@ -1,11 +1,11 @@
 /*
- * Jumps into the middle of instructions, overlapping code, call $+5; pop, mismatched calls and returns, ret n, push and
- * ret as a jump, a return address changed on the stack, jrcxz and loop, far-off prefixes.
+ * Jumps into the middle of instructions, overlapping code, call $+5; pop, mismatched calls and returns, ret
+ * n, push and ret as a jump, a return address changed on the stack, jrcxz and loop, far-off prefixes.
  */
 #include "check.h"
 
-uint64_t overlap(uint64_t), call_pop(void), push_ret(uint64_t), changed_return(void), ret_n(uint64_t), loops(uint64_t),
-	deep_mismatch(uint64_t), double_return(void);
+uint64_t overlap(uint64_t), call_pop(void), push_ret(uint64_t), changed_return(void), ret_n(uint64_t),
+        loops(uint64_t), deep_mismatch(uint64_t), double_return(void);
 extern char call_pop_here[];
 
 asm(".text\n"

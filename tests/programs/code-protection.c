@@ -1,7 +1,7 @@
 /*
- * Execution where it is not allowed: pages without PROT_EXEC, pages that lose it after running, unmapped pages,
- * instructions that run off the end of the mapping or cross into a page that is not there; the fault has the right
- * address and code, and the program goes on once the page is there.
+ * Execution where it is not allowed: pages without PROT_EXEC, pages that lose it after running, unmapped
+ * pages, instructions that run off the end of the mapping or cross into a page that is not there; the fault
+ * has the right address and code, and the program goes on once the page is there.
  */
 #include "emit.h"
 #include <setjmp.h>
@@ -84,7 +84,8 @@ int main(void)
 	/* A block whose second half is not there is only a fault when it gets there. */
 	uint8_t *last = page + 2 * PAGE;
 	CHECK(!mprotect(last, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC));
-	uint8_t test_and_return[] = {0x85, 0xff, 0x75, 0x03, 0x31, 0xc0, 0xc3}; /* test edi; jnz +3; xor eax; ret */
+	uint8_t test_and_return[] = {
+	        0x85, 0xff, 0x75, 0x03, 0x31, 0xc0, 0xc3}; /* test edi; jnz +3; xor eax; ret */
 	memcpy(last + PAGE - sizeof test_and_return, test_and_return, sizeof test_and_return);
 	CHECK(!mprotect(last + PAGE, PAGE, PROT_NONE));
 	CHECK_EQ(call(last + PAGE - sizeof test_and_return, 0), 0);

@@ -1,6 +1,7 @@
 /*
  * Code written, run, rewritten and run again at the same place, 20 000 times: on pages that stay writable and
- * executable, on pages that mprotect toggles between the two, on pages mapped twice, on pages remapped each time.
+ * executable, on pages that mprotect toggles between the two, on pages mapped twice, on pages remapped each
+ * time.
  */
 #include "emit.h"
 #include <sys/mman.h>
@@ -31,7 +32,8 @@ static void write_and_run(uint8_t *write_at, uint8_t *run_at, int i)
 
 int main(void)
 {
-	uint8_t *page = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page =
+	        mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
 	for (int i = 0; i < 20000; i++)
 		write_and_run(page + 16 * (i % 7), page + 16 * (i % 7), i);
@@ -79,7 +81,7 @@ int main(void)
 
 	for (int i = 0; i < 2000; i++) {
 		uint8_t *at = mmap(page + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		CHECK_EQ(at, page + 3 * PAGE);
 		write_and_run(at, at, i);
 		CHECK(!munmap(at, PAGE));

@@ -1,6 +1,7 @@
 /*
- * Code that changes itself: an instruction further on in its own block, the very next one, one in the loop it runs in,
- * one behind it, its own page's data; stores of all kinds do it (mov, rep movs, vector, atomic, push).
+ * Code that changes itself: an instruction further on in its own block, the very next one, one in the loop it
+ * runs in, one behind it, its own page's data; stores of all kinds do it (mov, rep movs, vector, atomic,
+ * push).
  */
 #include "check.h"
 #include <sys/mman.h>
@@ -8,8 +9,8 @@
 #define PAGE 4096ul
 
 /* Copied to a writable and executable page; each takes what it needs in registers. */
-extern char next_start[], next_end[], loop_start[], loop_end[], rep_start[], rep_end[], behind_start[], behind_end[],
-	atomic_start[], atomic_end[], vector_start[], vector_end[], push_start[], push_end[];
+extern char next_start[], next_end[], loop_start[], loop_end[], rep_start[], rep_end[], behind_start[],
+        behind_end[], atomic_start[], atomic_end[], vector_start[], vector_end[], push_start[], push_end[];
 
 asm(".section .rodata\n"
     /* the next instruction: changes the immediate of the mov right behind the store */
@@ -76,7 +77,8 @@ static void *place(char *page, const char *start, const char *end)
 
 int main(void)
 {
-	char *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *page =
+	        mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
 
 	for (int offset = 0; offset < 2; offset++) {
@@ -120,7 +122,8 @@ int main(void)
 		/* mov $i, %eax; nop; nop; nop */
 		int (*pushes)(uint64_t) = place(page, push_start, push_end);
 		for (int i = 0; i < 1000; i++)
-			CHECK_EQ(pushes(0x909090 * 0x10000000000ull + ((uint64_t)(unsigned)i << 8) + 0xb8), i);
+			CHECK_EQ(
+			        pushes(0x909090 * 0x10000000000ull + ((uint64_t)(unsigned)i << 8) + 0xb8), i);
 		puts("push");
 	}
 	return done();

@@ -1,6 +1,7 @@
 /*
- * One thread rewrites code that another runs, with proper synchronisation: a handshake through an atomic, a mutex, a
- * pipe. The runner executes a serialising instruction (cpuid) after the handshake, as the manuals ask.
+ * One thread rewrites code that another runs, with proper synchronisation: a handshake through an atomic, a
+ * mutex, a pipe. The runner executes a serialising instruction (cpuid) after the handshake, as the manuals
+ * ask.
  */
 #include "emit.h"
 #include <cpuid.h>
@@ -84,8 +85,8 @@ int main(void)
 			code_writable = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 			code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 		} else {
-			code = code_writable =
-				mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			code = code_writable = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		}
 		CHECK(code != MAP_FAILED && code_writable != MAP_FAILED);
 		turn = 0;

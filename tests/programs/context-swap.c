@@ -1,6 +1,6 @@
 /*
- * makecontext, swapcontext, setcontext: coroutines on their own stacks, a context left from a signal handler, masks
- * kept per context.
+ * makecontext, swapcontext, setcontext: coroutines on their own stacks, a context left from a signal handler,
+ * masks kept per context.
  */
 #include "check.h"
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <ucontext.h>
 
 #define COROUTINES 8
-#define STACK	   65536
+#define STACK      65536
 
 static ucontext_t scheduler, coroutine[COROUTINES], escape;
 static int finished[COROUTINES];

@@ -1,7 +1,8 @@
 /*
- * Control flow of all kinds with one checksum: big switch tables, polymorphic function pointers, computed goto, tail
- * calls, deep recursion, setjmp loops, qsort callbacks, very large frames, 1000 functions called in turn. Compiled in
- * several ways (static, PIE, not PIE, lazy and immediate binding, stripped) by the build-*.c programs.
+ * Control flow of all kinds with one checksum: big switch tables, polymorphic function pointers, computed
+ * goto, tail calls, deep recursion, setjmp loops, qsort callbacks, very large frames, 1000 functions called
+ * in turn. Compiled in several ways (static, PIE, not PIE, lazy and immediate binding, stripped) by the
+ * build-*.c programs.
  */
 #include "check.h"
 #include <math.h>
@@ -13,18 +14,24 @@
 #define TAIL_CALLS 50000 /* real calls */
 #endif
 
-#define F1(n)                                                                                                          \
-	static uint64_t __attribute__((noinline)) f##n(uint64_t x)                                                     \
-	{                                                                                                              \
-		return x * (n * 2u + 1) + (x >> 7);                                                                    \
+#define F1(n)                                                                                                \
+	static uint64_t __attribute__((noinline)) f##n(uint64_t x)                                           \
+	{                                                                                                    \
+		return x * (n * 2u + 1) + (x >> 7);                                                          \
 	}
-#define F10(n)	 F1(n##0) F1(n##1) F1(n##2) F1(n##3) F1(n##4) F1(n##5) F1(n##6) F1(n##7) F1(n##8) F1(n##9)
-#define F100(n)	 F10(n##0) F10(n##1) F10(n##2) F10(n##3) F10(n##4) F10(n##5) F10(n##6) F10(n##7) F10(n##8) F10(n##9)
-#define F1000(n) F100(n##0) F100(n##1) F100(n##2) F100(n##3) F100(n##4) F100(n##5) F100(n##6) F100(n##7) F100(n##8) F100(n##9)
-#define P1(n)	 f##n,
-#define P10(n)	 P1(n##0) P1(n##1) P1(n##2) P1(n##3) P1(n##4) P1(n##5) P1(n##6) P1(n##7) P1(n##8) P1(n##9)
-#define P100(n)	 P10(n##0) P10(n##1) P10(n##2) P10(n##3) P10(n##4) P10(n##5) P10(n##6) P10(n##7) P10(n##8) P10(n##9)
-#define P1000(n) P100(n##0) P100(n##1) P100(n##2) P100(n##3) P100(n##4) P100(n##5) P100(n##6) P100(n##7) P100(n##8) P100(n##9)
+#define F10(n) F1(n##0) F1(n##1) F1(n##2) F1(n##3) F1(n##4) F1(n##5) F1(n##6) F1(n##7) F1(n##8) F1(n##9)
+#define F100(n)                                                                                              \
+	F10(n##0) F10(n##1) F10(n##2) F10(n##3) F10(n##4) F10(n##5) F10(n##6) F10(n##7) F10(n##8) F10(n##9)
+#define F1000(n)                                                                                             \
+	F100(n##0)                                                                                           \
+	F100(n##1) F100(n##2) F100(n##3) F100(n##4) F100(n##5) F100(n##6) F100(n##7) F100(n##8) F100(n##9)
+#define P1(n)  f##n,
+#define P10(n) P1(n##0) P1(n##1) P1(n##2) P1(n##3) P1(n##4) P1(n##5) P1(n##6) P1(n##7) P1(n##8) P1(n##9)
+#define P100(n)                                                                                              \
+	P10(n##0) P10(n##1) P10(n##2) P10(n##3) P10(n##4) P10(n##5) P10(n##6) P10(n##7) P10(n##8) P10(n##9)
+#define P1000(n)                                                                                             \
+	P100(n##0)                                                                                           \
+	P100(n##1) P100(n##2) P100(n##3) P100(n##4) P100(n##5) P100(n##6) P100(n##7) P100(n##8) P100(n##9)
 F1000(1)
 static uint64_t (*const many[])(uint64_t) = {P1000(1)};
 
@@ -41,15 +48,15 @@ static uint64_t call_many(void)
 
 static uint64_t __attribute__((noinline)) big_switch(unsigned what, uint64_t x)
 {
-#define S1(n)                                                                                                          \
-	case n:                                                                                                        \
-		x = x * 31 + n % 17;                                                                                   \
+#define S1(n)                                                                                                \
+	case n:                                                                                              \
+		x = x * 31 + n % 17;                                                                         \
 		break;
 #define S10(n) S1(n##0) S1(n##1) S1(n##2) S1(n##3) S1(n##4) S1(n##5) S1(n##6) S1(n##7) S1(n##8) S1(n##9)
 	switch (what) {
-		S10(1) S10(2) S10(3) S10(4) S10(5) S10(6) S10(7) S10(8) S10(9) S10(10) S10(11) S10(12) S10(13) S10(14)
-	case 500:
-		x ^= 0x1234;
+		S10(1)
+		S10(2) S10(3) S10(4) S10(5) S10(6) S10(7) S10(8) S10(9) S10(10) S10(11) S10(12) S10(13)
+		        S10(14) case 500 : x ^= 0x1234;
 		break;
 	case 777:
 		return ~x;
@@ -64,9 +71,9 @@ static uint64_t interpret(const uint8_t *program, uint64_t x)
 	static void *const labels[] = {&&add, &&multiply, &&exclusive, &&shift, &&branch, &&stop};
 	const uint8_t *at = program;
 	unsigned budget = 5000;
-#define NEXT                                                                                                           \
-	if (!budget--)                                                                                                 \
-		return x;                                                                                              \
+#define NEXT                                                                                                 \
+	if (!budget--)                                                                                       \
+		return x;                                                                                    \
 	goto *labels[*at++]
 	NEXT;
 add:
@@ -170,7 +177,8 @@ static uint64_t library(void)
 	uint64_t sum = 0;
 	char text[200];
 	for (int i = 0; i < 500; i++) {
-		snprintf(text, sizeof text, "%d-%s-%08x-%.3f-%c", i, "text", i * 77777, i / 9.0, 'a' + i % 26);
+		snprintf(
+		        text, sizeof text, "%d-%s-%08x-%.3f-%c", i, "text", i * 77777, i / 9.0, 'a' + i % 26);
 		char *end;
 		long number = strtol(text, &end, 10);
 		CHECK_EQ(number, i);
@@ -185,7 +193,8 @@ static uint64_t library(void)
 	for (int i = 1; i < 200; i++) {
 		double value = i * 0.37;
 		long double longer = value;
-		snprintf(text, sizeof text, "%.12g %.12g %.12g %.15Lg", value * value, value / 3, sqrt(value), longer / 7);
+		snprintf(text, sizeof text, "%.12g %.12g %.12g %.15Lg", value * value, value / 3, sqrt(value),
+		        longer / 7);
 		for (char *c = text; *c; c++)
 			sum = mix(sum, (unsigned char)*c);
 	}

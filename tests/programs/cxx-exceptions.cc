@@ -1,6 +1,7 @@
 /*
- * C++ exceptions: across many frames, with destructors, rethrown, in threads, passed between threads, out of a signal
- * handler (-fnon-call-exceptions style unwinding through the signal frame), with foreign frames in between.
+ * C++ exceptions: across many frames, with destructors, rethrown, in threads, passed between threads, out of
+ * a signal handler (-fnon-call-exceptions style unwinding through the signal frame), with foreign frames in
+ * between.
  */
 /* build: -fnon-call-exceptions -lm */
 #include "check.h"

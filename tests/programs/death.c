@@ -1,8 +1,10 @@
-/* cases: segv segv-core store-readonly jump fpe ill trap bus abort abort-core assert term kill usr1 rt hup-thread segv-thread exit-3 exit-thread stack-overflow segv-blocked kill-blocked-segv hlt double-fault uncaught-pipe cpu-limit file-limit alarm quick-exit */
+/* cases: segv segv-core store-readonly jump fpe ill trap bus abort abort-core assert term kill usr1 */
+/* cases: rt hup-thread segv-thread exit-3 exit-thread stack-overflow segv-blocked kill-blocked-segv */
+/* cases: hlt double-fault uncaught-pipe cpu-limit file-limit alarm quick-exit */
 /* expect: any */
 /*
- * The program itself dies, in many ways: the status bugnet passes on is the program's own, core flag included. The
- * cases ending in -core raise RLIMIT_CORE.
+ * The program itself dies, in many ways: the status bugnet passes on is the program's own, core flag
+ * included. The cases ending in -core raise RLIMIT_CORE.
  */
 #include "check.h"
 #include <assert.h>
@@ -73,7 +75,7 @@ int main(int argc, char **argv)
 	if (!strcmp(how, "segv") || !strcmp(how, "segv-core"))
 		segv();
 	else if (!strcmp(how, "store-readonly"))
-		*(volatile char *)(uintptr_t)"literal" = 1;
+		*(volatile char *)(uintptr_t) "literal" = 1;
 	else if (!strcmp(how, "jump"))
 		jump();
 	else if (!strcmp(how, "fpe"))

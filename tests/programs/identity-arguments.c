@@ -1,7 +1,7 @@
 /* run: | --children */
 /*
- * What a program knows of itself at its start: argv, environment, auxiliary vector and initial stack agree with each
- * other, with /proc and with the ELF file.
+ * What a program knows of itself at its start: argv, environment, auxiliary vector and initial stack agree
+ * with each other, with /proc and with the ELF file.
  */
 #include "check.h"
 #include <elf.h>

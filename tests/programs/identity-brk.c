@@ -1,7 +1,7 @@
 /* build: -no-pie -fno-pie */
 /*
- * The heap: brk starts a little after the executable's end (within what the kernel's randomisation allows), grows and
- * shrinks, shows zeros, is called [heap] in the maps, and malloc uses it.
+ * The heap: brk starts a little after the executable's end (within what the kernel's randomisation allows),
+ * grows and shrinks, shows zeros, is called [heap] in the maps, and malloc uses it.
  */
 #include "check.h"
 #include <sys/resource.h>
@@ -12,7 +12,8 @@ int main(void)
 {
 	char *start = (char *)syscall(SYS_brk, 0);
 	CHECK(start >= _end);
-	CHECK((unsigned long)(start - _end) < (1100ul << 20)); /* libc may have grown it; up to 1 GB of randomisation */
+	CHECK((unsigned long)(start - _end) <
+	        (1100ul << 20)); /* libc may have grown it; up to 1 GB of randomisation */
 	CHECK_EQ(sbrk(0), start);
 	CHECK_EQ(sbrk(100000), start);
 	char *end = sbrk(0);

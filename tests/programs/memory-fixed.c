@@ -1,6 +1,6 @@
 /*
- * MAP_FIXED and MAP_FIXED_NOREPLACE at many places that /proc/self/maps shows free, low and high: whatever the tool
- * keeps in the address space must give way or not be there. Each place is used, then given back.
+ * MAP_FIXED and MAP_FIXED_NOREPLACE at many places that /proc/self/maps shows free, low and high: whatever
+ * the tool keeps in the address space must give way or not be there. Each place is used, then given back.
  */
 #include "check.h"
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-#define PAGE	 4096ul
+#define PAGE     4096ul
 #define USER_END 0x7ffffffff000ul
 
 static struct range {
@@ -40,7 +40,7 @@ static int is_free(unsigned long start, unsigned long end)
 static void use(unsigned long address, size_t size)
 {
 	volatile uint64_t *memory = mmap((void *)address, size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+	        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 	if (memory != (void *)address)
 		fail("MAP_FIXED at a free %#lx: %s", address, strerror(errno));
 	for (size_t i = 0; i < size / 8; i += 512) {
@@ -51,7 +51,8 @@ static void use(unsigned long address, size_t size)
 	for (size_t i = 0; i < size / 8; i += 512)
 		CHECK_EQ(memory[i], address + i);
 	CHECK(!munmap((void *)address, size));
-	void *again = mmap((void *)address, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	void *again = mmap(
+	        (void *)address, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	if (again != (void *)address)
 		fail("MAP_FIXED_NOREPLACE at a free %#lx: %s", address, strerror(errno));
 	CHECK(!munmap(again, size));
@@ -67,7 +68,8 @@ int main(void)
 		for (int offset = -1; offset <= 1; offset++) {
 			unsigned long address = (1ul << bit) + (unsigned long)(offset * 65536l);
 			read_maps();
-			if (address >= 65536 && address + 65536 < USER_END && is_free(address, address + 65536)) {
+			if (address >= 65536 && address + 65536 < USER_END &&
+			        is_free(address, address + 65536)) {
 				use(address, 65536);
 				tried++;
 			}
@@ -104,12 +106,14 @@ int main(void)
 	/* A whole gigabyte and a whole terabyte where there is room. */
 	char *big = mmap(NULL, 1ul << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(big != MAP_FAILED);
-	CHECK_EQ(mmap(big, 1ul << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0),
-		big);
+	CHECK_EQ(mmap(big, 1ul << 40, PROT_READ | PROT_WRITE,
+	                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0),
+	        big);
 	big[(1ul << 39) + 5] = 1;
 	CHECK(!munmap(big, 1ul << 40));
 
 	char *page = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	CHECK_ERRNO(mmap(page, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0), EEXIST);
+	CHECK_ERRNO(mmap(page, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+	        EEXIST);
 	return done();
 }

@@ -1,7 +1,8 @@
 /*
- * A program that unmaps everything it does not know: every mapping that is not the stack, the heap, the executable,
- * a library, the vdso or its own. Natively there is none; whatever a tool put there is attacked, and the program must go
- * on (the tool may refuse or lie, but not break). Then it maps fixed memory over the same places.
+ * A program that unmaps everything it does not know: every mapping that is not the stack, the heap, the
+ * executable, a library, the vdso or its own. Natively there is none; whatever a tool put there is attacked,
+ * and the program must go on (the tool may refuse or lie, but not break). Then it maps fixed memory over the
+ * same places.
  */
 #include "check.h"
 #include <sys/mman.h>
@@ -44,8 +45,8 @@ static void look(void)
 	count = 0;
 	while (fgets(line, sizeof line, maps)) {
 		path[0] = 0;
-		CHECK(sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %511s", &start, &end, permissions, &offset, &major, &minor,
-			      &inode, path) >= 7);
+		CHECK(sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %511s", &start, &end, permissions, &offset,
+		              &major, &minor, &inode, path) >= 7);
 		if (path[0] == '/' && strncmp(path, "/memfd:", 7) && strncmp(path, "/dev/", 5))
 			continue; /* executable, libraries */
 		if (!strcmp(path, "[stack]") || !strcmp(path, "[heap]") || !strncmp(path, "[v", 2))
@@ -70,7 +71,7 @@ int main(void)
 	for (int i = 0; i < count; i++) {
 		size_t size = strange[i].end - strange[i].start;
 		char *memory = mmap((void *)strange[i].start, size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 		if (memory != MAP_FAILED) {
 			memory[0] = 1;
 			memory[size - 1] = 2;

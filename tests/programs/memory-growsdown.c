@@ -1,6 +1,6 @@
 /*
- * MAP_GROWSDOWN memory and the main stack grow by touching below them, up to the limit and the guard gap; then SIGSEGV
- * comes on the alternate stack. Guard pages of threads are where pthread says.
+ * MAP_GROWSDOWN memory and the main stack grow by touching below them, up to the limit and the guard gap;
+ * then SIGSEGV comes on the alternate stack. Guard pages of threads are where pthread says.
  */
 #include "check.h"
 #include <pthread.h>
@@ -67,7 +67,7 @@ int main(void)
 	CHECK(area != MAP_FAILED);
 	CHECK(!munmap(area, room));
 	char *top = mmap(area + room - 4 * PAGE, 4 * PAGE, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
+	        MAP_PRIVATE | MAP_ANONYMOUS | MAP_GROWSDOWN | MAP_FIXED, -1, 0);
 	CHECK_EQ(top, area + room - 4 * PAGE);
 	volatile int grown = 0;
 	for (volatile char *page = top; page > area + (8ul << 20) && grown < 1000; page -= PAGE) {

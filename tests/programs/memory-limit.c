@@ -1,6 +1,6 @@
 /*
- * RLIMIT_AS set by the program itself to a little more than it has: small maps work, large ones give ENOMEM, malloc
- * gives NULL, and new code still runs. RLIMIT_STACK of threads, mlock limits.
+ * RLIMIT_AS set by the program itself to a little more than it has: small maps work, large ones give ENOMEM,
+ * malloc gives NULL, and new code still runs. RLIMIT_STACK of threads, mlock limits.
  */
 #include "check.h"
 #include <pthread.h>
@@ -29,8 +29,10 @@ int main(void)
 	char *small = mmap(NULL, 16 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(small != MAP_FAILED);
 	memset(small, 1, 16 << 20);
-	CHECK_ERRNO(mmap(NULL, 1ul << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), ENOMEM);
-	CHECK_ERRNO(mmap(NULL, 1ul << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), ENOMEM);
+	CHECK_ERRNO(
+	        mmap(NULL, 1ul << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), ENOMEM);
+	CHECK_ERRNO(
+	        mmap(NULL, 1ul << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0), ENOMEM);
 	void *volatile block = malloc(256ul << 20);
 	CHECK(block == NULL);
 	CHECK_ERRNO(brk((char *)sbrk(0) + (1ul << 30)), ENOMEM);

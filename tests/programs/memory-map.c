@@ -1,6 +1,6 @@
 /*
- * mmap, munmap, mprotect, mremap, madvise in random order against a model: contents, zeroes, faults are as the model
- * says. Then the errors.
+ * mmap, munmap, mprotect, mremap, madvise in random order against a model: contents, zeroes, faults are as
+ * the model says. Then the errors.
  */
 #include "check.h"
 #include <setjmp.h>
@@ -86,8 +86,8 @@ int main(void)
 		case 0: {
 			int write = (int)pick(2);
 			CHECK_EQ(mmap(address, count * PAGE, PROT_READ | (write ? PROT_WRITE : 0),
-					 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-				address);
+			                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+			        address);
 			for (unsigned i = first; i < first + count; i++) {
 				model[i].mapped = model[i].readable = 1;
 				model[i].writable = (char)write;
@@ -102,7 +102,8 @@ int main(void)
 			break;
 		case 2: {
 			int read = (int)pick(2), write = read && pick(2);
-			int result = mprotect(address, count * PAGE, (read ? PROT_READ : 0) | (write ? PROT_WRITE : 0));
+			int result = mprotect(
+			        address, count * PAGE, (read ? PROT_READ : 0) | (write ? PROT_WRITE : 0));
 			CHECK_EQ(result, whole ? 0 : -1);
 			if (!whole)
 				CHECK_EQ(errno, ENOMEM);
@@ -121,17 +122,18 @@ int main(void)
 			int same = 1;
 			for (unsigned i = first + 1; i < first + count; i++)
 				same &= model[i].readable == model[first].readable &&
-					model[i].writable == model[first].writable;
-			void *result = mremap(address, count * PAGE, count * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
-				area + to * PAGE);
+				        model[i].writable == model[first].writable;
+			void *result = mremap(address, count * PAGE, count * PAGE,
+			        MREMAP_MAYMOVE | MREMAP_FIXED, area + to * PAGE);
 			if (result == MAP_FAILED) {
-				CHECK_EQ(errno, EFAULT); /* several mappings: older kernels refuse, after removing */
+				CHECK_EQ(errno,
+				        EFAULT); /* several mappings: older kernels refuse, after removing */
 				for (unsigned i = to; i < to + count; i++)
 					memset(&model[i], 0, sizeof model[i]);
 				for (unsigned i = 0; i < count; i++) {
 					CHECK_EQ(mmap(area + (to + i) * PAGE, PAGE, PROT_NONE,
-							 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
-						area + (to + i) * PAGE);
+					                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+					        area + (to + i) * PAGE);
 					model[to + i].mapped = 1;
 				}
 				CHECK(!same || count > 1);

@@ -1,6 +1,7 @@
 /*
- * Readers of /proc/self/maps and friends: sorted, no overlaps, the program's own addresses found with the right
- * protection in the right file, mappings made and removed appear and go; pagemap, smaps and mem readable.
+ * Readers of /proc/self/maps and friends: sorted, no overlaps, the program's own addresses found with the
+ * right protection in the right file, mappings made and removed appear and go; pagemap, smaps and mem
+ * readable.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -25,8 +26,8 @@ static int find(const void *address, struct mapping *found)
 	CHECK(maps);
 	while (fgets(line, sizeof line, maps)) {
 		struct mapping m = {.path = ""};
-		CHECK(sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %511s", &m.start, &m.end, m.permissions, &offset, &major,
-			      &minor, &inode, m.path) >= 7);
+		CHECK(sscanf(line, "%lx-%lx %7s %lx %x:%x %lu %511s", &m.start, &m.end, m.permissions,
+		              &offset, &major, &minor, &inode, m.path) >= 7);
 		CHECK(m.start >= previous && m.end > m.start);
 		previous = m.end;
 		if ((unsigned long)address >= m.start && (unsigned long)address < m.end) {

@@ -1,4 +1,5 @@
-/* mremap: growing in place and by moving, shrinking, fixed, DONTUNMAP, of shared memory and of files; data follows. */
+/* mremap: growing in place and by moving, shrinking, fixed, DONTUNMAP, of shared memory and of files; data
+ * follows. */
 #include "check.h"
 #include <fcntl.h>
 #include <sys/ipc.h>

@@ -1,6 +1,6 @@
 /*
- * Huge reservations, the way Go, Java, V8 and sanitizers make them: 8 TB and more with PROT_NONE and MAP_NORESERVE,
- * some pages used here and there, parts given back; MAP_32BIT; hints; huge pages by madvise.
+ * Huge reservations, the way Go, Java, V8 and sanitizers make them: 8 TB and more with PROT_NONE and
+ * MAP_NORESERVE, some pages used here and there, parts given back; MAP_32BIT; hints; huge pages by madvise.
  */
 #include "check.h"
 #include <sys/mman.h>
@@ -25,7 +25,8 @@ int main(void)
 	CHECK(!munmap(base + size / 4 * 3, size / 4));
 
 	/* 16 TB writable, sparse. */
-	base = mmap(NULL, 16ul << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	base = mmap(
+	        NULL, 16ul << 40, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base != MAP_FAILED) {
 		uint64_t random_state = 5;
 		for (int i = 0; i < 500; i++) {
@@ -39,7 +40,8 @@ int main(void)
 	/* The low 2 GB. */
 	char *low[50];
 	for (int i = 0; i < 50; i++) {
-		low[i] = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+		low[i] = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT,
+		        -1, 0);
 		CHECK(low[i] != MAP_FAILED);
 		CHECK((uint64_t)low[i] < 1ul << 31);
 		memset(low[i], i, 1 << 20);

@@ -1,7 +1,7 @@
 /* build: -rdynamic -fno-omit-frame-pointer -fno-optimize-sibling-calls */
 /*
- * Unwinding: backtrace() through frames, through a signal handler into the interrupted function, and from a thread;
- * names come out right, so return addresses on the stack are the program's own.
+ * Unwinding: backtrace() through frames, through a signal handler into the interrupted function, and from a
+ * thread; names come out right, so return addresses on the stack are the program's own.
  */
 #include "check.h"
 #include <dlfcn.h>
@@ -16,7 +16,8 @@ static void show(const char *when)
 	printf("%s:", when);
 	for (int i = 0; i < count; i++) {
 		Dl_info info;
-		if (dladdr((char *)frame[i] - 1, &info) && info.dli_sname && !strncmp(info.dli_sname, "level_", 6))
+		if (dladdr((char *)frame[i] - 1, &info) && info.dli_sname &&
+		        !strncmp(info.dli_sname, "level_", 6))
 			printf(" %s", info.dli_sname);
 	}
 	printf("\n");

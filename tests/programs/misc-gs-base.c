@@ -1,6 +1,7 @@
 /*
- * The program's own use of FS and GS: arch_prctl, rdfsbase and friends where the CPU has them, loads and stores through
- * both, per thread, across fork and signals. The tool may use GS for itself; the program must not see it.
+ * The program's own use of FS and GS: arch_prctl, rdfsbase and friends where the CPU has them, loads and
+ * stores through both, per thread, across fork and signals. The tool may use GS for itself; the program must
+ * not see it.
  */
 #include "check.h"
 #include <asm/prctl.h>
@@ -64,10 +65,11 @@ int main(void)
 	gs_store(24, 99);
 	CHECK_EQ(block[3], 99);
 	uint64_t sum = 0;
-	asm volatile("movq %%gs:0, %0; addq %%gs:8, %0; incq %%gs:16; lock addq $5, %%gs:32; xaddq %0, %%gs:40"
-		     : "+r"(sum)
-		     :
-		     : "memory", "cc");
+	asm volatile(
+	        "movq %%gs:0, %0; addq %%gs:8, %0; incq %%gs:16; lock addq $5, %%gs:32; xaddq %0, %%gs:40"
+	        : "+r"(sum)
+	        :
+	        : "memory", "cc");
 	CHECK_EQ(block[2], 31);
 	CHECK_EQ(block[4], 55);
 	CHECK_EQ(block[5], 90);
@@ -106,7 +108,9 @@ int main(void)
 		CHECK_EQ(get(ARCH_GET_GS), block + 7);
 		/* FS moves for a moment, without libc in between. */
 		uint64_t value, own = (uint64_t)__builtin_thread_pointer();
-		asm volatile("wrfsbase %1; movq %%fs:8, %0; wrfsbase %2" : "=&r"(value) : "r"(block), "r"(own));
+		asm volatile("wrfsbase %1; movq %%fs:8, %0; wrfsbase %2"
+		             : "=&r"(value)
+		             : "r"(block), "r"(own));
 		CHECK_EQ(value, 20);
 		puts("FSGSBASE");
 	}

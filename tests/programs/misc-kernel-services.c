@@ -1,6 +1,6 @@
 /*
- * membarrier, userfaultfd, io_uring by raw system calls, eventfd, inotify, splice, prctl odds and ends: what the kernel
- * permits here must work, and what it refuses is refused the same way.
+ * membarrier, userfaultfd, io_uring by raw system calls, eventfd, inotify, splice, prctl odds and ends: what
+ * the kernel permits here must work, and what it refuses is refused the same way.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -67,7 +67,7 @@ static void test_userfaultfd(void)
 	CHECK(!ioctl(uffd, UFFDIO_API, &api));
 	uffd_area = mmap(NULL, 20 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct uffdio_register area = {
-		.range = {(unsigned long)uffd_area, 20 * 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
+	        .range = {(unsigned long)uffd_area, 20 * 4096}, .mode = UFFDIO_REGISTER_MODE_MISSING};
 	CHECK(!ioctl(uffd, UFFDIO_REGISTER, &area));
 	pthread_t thread;
 	CHECK(!pthread_create(&thread, NULL, uffd_thread, NULL));
@@ -86,14 +86,18 @@ static void test_io_uring(void)
 		return;
 	size_t sq_size = params.sq_off.array + params.sq_entries * sizeof(uint32_t);
 	size_t cq_size = params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe);
-	char *sq = mmap(NULL, sq_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQ_RING);
-	char *cq = mmap(NULL, cq_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_CQ_RING);
+	char *sq = mmap(
+	        NULL, sq_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQ_RING);
+	char *cq = mmap(
+	        NULL, cq_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_CQ_RING);
 	struct io_uring_sqe *sqes = mmap(NULL, params.sq_entries * sizeof *sqes, PROT_READ | PROT_WRITE,
-		MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQES);
+	        MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQES);
 	CHECK(sq != MAP_FAILED && cq != MAP_FAILED && sqes != MAP_FAILED);
-	uint32_t *sq_tail = (uint32_t *)(sq + params.sq_off.tail), *sq_mask = (uint32_t *)(sq + params.sq_off.ring_mask);
+	uint32_t *sq_tail = (uint32_t *)(sq + params.sq_off.tail),
+	         *sq_mask = (uint32_t *)(sq + params.sq_off.ring_mask);
 	uint32_t *array = (uint32_t *)(sq + params.sq_off.array);
-	uint32_t *cq_head = (uint32_t *)(cq + params.cq_off.head), *cq_tail = (uint32_t *)(cq + params.cq_off.tail);
+	uint32_t *cq_head = (uint32_t *)(cq + params.cq_off.head),
+	         *cq_tail = (uint32_t *)(cq + params.cq_off.tail);
 	uint32_t *cq_mask = (uint32_t *)(cq + params.cq_off.ring_mask);
 	struct io_uring_cqe *cqes = (struct io_uring_cqe *)(cq + params.cq_off.cqes);
 

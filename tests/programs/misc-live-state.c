@@ -1,7 +1,8 @@
 /*
- * All registers and flags live across every kind of branch into code that has never run: a chain of generated blocks,
- * each changing a few registers, joined by jmp, jcc, call and ret, indirect jumps through registers and memory, loop,
- * jrcxz, push and ret. The result is compared with a model; then the chain is rebuilt elsewhere and run again.
+ * All registers and flags live across every kind of branch into code that has never run: a chain of generated
+ * blocks, each changing a few registers, joined by jmp, jcc, call and ret, indirect jumps through registers
+ * and memory, loop, jrcxz, push and ret. The result is compared with a model; then the chain is rebuilt
+ * elsewhere and run again.
  *
  * Also live: all of x87 or MMX, ymm0 to ymm15, MXCSR with an odd rounding mode.
  */
@@ -249,8 +250,8 @@ int main(void)
 			run_chain();
 			for (int i = 0; i < 16; i++)
 				if (i != 4 && out.gpr[i] != model.gpr[i])
-					fail("round %d.%d: register %d is %#llx, expected %#llx", round, again, i,
-						(long long)out.gpr[i], (long long)model.gpr[i]);
+					fail("round %d.%d: register %d is %#llx, expected %#llx", round,
+					        again, i, (long long)out.gpr[i], (long long)model.gpr[i]);
 			CHECK_EQ(out.gpr[4], saved_rsp);
 			CHECK_EQ(out.flags & 0xcd5, model.flags & 0xcd5);
 			CHECK(!memcmp(out.ymm, in.ymm, sizeof in.ymm));

@@ -1,4 +1,5 @@
-/* Recursion a million calls deep on a stack of 512 MB, with returns all the way; and two hundred times a little less. */
+/* Recursion a million calls deep on a stack of 512 MB, with returns all the way; and two hundred times a
+ * little less. */
 #include "check.h"
 #include <pthread.h>
 

@@ -1,7 +1,7 @@
 /* compare: status */
 /*
- * A restartable sequence in use: per-processor counters incremented without atomics by four threads. If registration
- * is refused the program falls back to atomics, as programs do; either way the sum is right.
+ * A restartable sequence in use: per-processor counters incremented without atomics by four threads. If
+ * registration is refused the program falls back to atomics, as programs do; either way the sum is right.
  */
 #include "check.h"
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <sys/rseq.h>
 
 #define THREADS 4
-#define ROUNDS	200000
+#define ROUNDS  200000
 
 static struct {
 	uint64_t value;
@@ -25,28 +25,29 @@ static struct rseq *rseq_area(void)
 static int increment(struct rseq *area, uint64_t *target, uint32_t cpu)
 {
 	int done = 0;
-	asm volatile goto(".pushsection __rseq_cs, \"aw\"\n"
-			  ".balign 32\n"
-			  "9:	.long 0, 0\n"
-			  "	.quad 1f, 2f - 1f, 4f\n"
-			  ".popsection\n"
-			  "	leaq 9b(%%rip), %%rax\n"
-			  "	movq %%rax, %[cs]\n"
-			  "1:	cmpl %[cpu], %[cpu_id]\n"
-			  "	jnz %l[failed]\n"
-			  "	movq (%[target]), %%rax\n"
-			  "	addq $1, %%rax\n"
-			  "	movq %%rax, (%[target])\n"
-			  "2:\n"
-			  ".pushsection __rseq_failure, \"ax\"\n"
-			  "	.byte 0x0f, 0xb9, 0x3d\n"
-			  "	.long 0x53053053\n"
-			  "4:	jmp %l[failed]\n"
-			  ".popsection\n"
-			  :
-			  : [cs] "m"(area->rseq_cs), [cpu_id] "m"(area->cpu_id), [cpu] "r"(cpu), [target] "r"(target)
-			  : "rax", "memory", "cc"
-			  : failed);
+	asm volatile goto(
+	        ".pushsection __rseq_cs, \"aw\"\n"
+	        ".balign 32\n"
+	        "9:	.long 0, 0\n"
+	        "	.quad 1f, 2f - 1f, 4f\n"
+	        ".popsection\n"
+	        "	leaq 9b(%%rip), %%rax\n"
+	        "	movq %%rax, %[cs]\n"
+	        "1:	cmpl %[cpu], %[cpu_id]\n"
+	        "	jnz %l[failed]\n"
+	        "	movq (%[target]), %%rax\n"
+	        "	addq $1, %%rax\n"
+	        "	movq %%rax, (%[target])\n"
+	        "2:\n"
+	        ".pushsection __rseq_failure, \"ax\"\n"
+	        "	.byte 0x0f, 0xb9, 0x3d\n"
+	        "	.long 0x53053053\n"
+	        "4:	jmp %l[failed]\n"
+	        ".popsection\n"
+	        :
+	        : [cs] "m"(area->rseq_cs), [cpu_id] "m"(area->cpu_id), [cpu] "r"(cpu), [target] "r"(target)
+	        : "rax", "memory", "cc"
+	        : failed);
 	done = 1;
 failed:
 	return done;

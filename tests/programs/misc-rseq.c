@@ -1,7 +1,8 @@
 /* compare: status */
 /*
- * rseq: glibc has registered its area or was refused the way an old kernel refuses; either way sched_getcpu works, and
- * a registration of the program's own is accepted or refused cleanly. An abort handler, where registered, is reached.
+ * rseq: glibc has registered its area or was refused the way an old kernel refuses; either way sched_getcpu
+ * works, and a registration of the program's own is accepted or refused cleanly. An abort handler, where
+ * registered, is reached.
  */
 #include "check.h"
 #include <sched.h>

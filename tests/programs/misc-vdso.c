@@ -1,4 +1,5 @@
-/* The vdso: clock_gettime of all clocks, gettimeofday, time, getcpu; time goes forwards and agrees with the kernel's. */
+/* The vdso: clock_gettime of all clocks, gettimeofday, time, getcpu; time goes forwards and agrees with the
+ * kernel's. */
 #include "check.h"
 #include <sched.h>
 #include <sys/time.h>
@@ -11,8 +12,9 @@ static int64_t nanoseconds(struct timespec t)
 
 int main(void)
 {
-	const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_REALTIME_COARSE,
-		CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_TAI, CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID};
+	const clockid_t clocks[] = {CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW,
+	        CLOCK_REALTIME_COARSE, CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_TAI,
+	        CLOCK_PROCESS_CPUTIME_ID, CLOCK_THREAD_CPUTIME_ID};
 	struct timespec fast, slow, before;
 
 	for (unsigned c = 0; c < sizeof clocks / sizeof *clocks; c++) {
@@ -21,7 +23,8 @@ int main(void)
 		for (int i = 0; i < 2000; i++) {
 			CHECK(!clock_gettime(clocks[c], &fast));
 			CHECK(fast.tv_nsec >= 0 && fast.tv_nsec < 1000000000);
-			if (clocks[c] != CLOCK_REALTIME && clocks[c] != CLOCK_REALTIME_COARSE && clocks[c] != CLOCK_TAI)
+			if (clocks[c] != CLOCK_REALTIME && clocks[c] != CLOCK_REALTIME_COARSE &&
+			        clocks[c] != CLOCK_TAI)
 				CHECK(nanoseconds(fast) >= nanoseconds(before));
 			before = fast;
 		}

@@ -1,6 +1,6 @@
 /*
- * The vsyscall page, where the kernel still has it: callable at its fixed address, and readable or not as natively; a
- * call to anything else in it is SIGSEGV.
+ * The vsyscall page, where the kernel still has it: callable at its fixed address, and readable or not as
+ * natively; a call to anything else in it is SIGSEGV.
  */
 #include "check.h"
 #include <setjmp.h>
@@ -27,7 +27,8 @@ int main(void)
 	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
 	int (*volatile day)(struct timeval *, void *) = (int (*)(struct timeval *, void *))PAGE;
 	time_t (*volatile seconds)(time_t *) = (time_t(*)(time_t *))(PAGE + 1024);
-	int (*volatile getcpu_call)(unsigned *, unsigned *, void *) = (int (*)(unsigned *, unsigned *, void *))(PAGE + 2048);
+	int (*volatile getcpu_call)(unsigned *, unsigned *, void *) =
+	        (int (*)(unsigned *, unsigned *, void *))(PAGE + 2048);
 	void (*volatile nothing)(void) = (void (*)(void))(PAGE + 100);
 	struct timeval now;
 

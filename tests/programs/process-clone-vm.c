@@ -1,5 +1,5 @@
-/* clone(CLONE_VM) without CLONE_THREAD: two processes on one memory at the same time, with separate signals, files and
- * ids; both compute; either may end first. */
+/* clone(CLONE_VM) without CLONE_THREAD: two processes on one memory at the same time, with separate signals,
+ * files and ids; both compute; either may end first. */
 #include "check.h"
 #include <sched.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
- * A daemon by double fork: new session, detached from its parent, every descriptor from 3 up closed, standard ones
- * replaced; it goes on computing, forks again, and reports through a file.
+ * A daemon by double fork: new session, detached from its parent, every descriptor from 3 up closed, standard
+ * ones replaced; it goes on computing, forks again, and reports through a file.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static void daemon_body(void)
 	if (grandchild == 0)
 		_exit((int)(compute(3, 1000) & 63));
 	CHECK_EQ(waitpid(grandchild, &status, 0), grandchild);
-	int size = snprintf(text, sizeof text, "session leader %d, sum %llx, grandchild %d, %.3f\n", getsid(0) == getpid(),
-		(long long)compute(8, 10000), WEXITSTATUS(status), 1.0 / 3);
+	int size = snprintf(text, sizeof text, "session leader %d, sum %llx, grandchild %d, %.3f\n",
+	        getsid(0) == getpid(), (long long)compute(8, 10000), WEXITSTATUS(status), 1.0 / 3);
 	CHECK_EQ(write(out, text, (size_t)size), size);
 	close(out);
 	CHECK(!rename("report.new", "report"));

@@ -1,7 +1,8 @@
 /* run: | --children */
 /*
- * Descriptors: at the start exactly 0, 1 and 2 are open, as /proc/self/fd and a scan say; the lowest free one is 3; all
- * from 3 up can be closed, by close_range too, and the program goes on with new code; a limit of 3 is enough.
+ * Descriptors: at the start exactly 0, 1 and 2 are open, as /proc/self/fd and a scan say; the lowest free one
+ * is 3; all from 3 up can be closed, by close_range too, and the program goes on with new code; a limit of 3
+ * is enough.
  */
 #include "check.h"
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* run: | --children */
 /*
- * execve: with an empty environment, with long arguments, by descriptor (fexecve, execveat), of scripts, chains of
- * execs, descriptors closed on exec or kept, and every way to fail with the program going on.
+ * execve: with an empty environment, with long arguments, by descriptor (fexecve, execveat), of scripts,
+ * chains of execs, descriptors closed on exec or kept, and every way to fail with the program going on.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -61,7 +61,7 @@ static int as_child(int argc, char **argv)
 		for (char *c = *e; *c; c++)
 			sum = mix(sum, (unsigned char)*c);
 	printf("argc %d, %d variables, sum %llx, fd 10 %s, fd 11 %s\n", argc, variables, (long long)sum,
-		fcntl(10, F_GETFD) < 0 ? "closed" : "open", fcntl(11, F_GETFD) < 0 ? "closed" : "open");
+	        fcntl(10, F_GETFD) < 0 ? "closed" : "open", fcntl(11, F_GETFD) < 0 ? "closed" : "open");
 	return 7;
 }
 

@@ -1,5 +1,6 @@
 /* expect: exit 9 */
-/* Ends of a process: atexit, on_exit, destructors and buffered output, in order; _exit leaves all that out. */
+/* Ends of a process: atexit, on_exit, destructors and buffered output, in order; _exit leaves all that out.
+ */
 #include "check.h"
 #include <sys/wait.h>
 

@@ -1,5 +1,6 @@
 /* run: | --children */
-/* A tree of forks four levels deep, each node with its own memory; statuses travel up; results through a shared page. */
+/* A tree of forks four levels deep, each node with its own memory; statuses travel up; results through a
+ * shared page. */
 #include "check.h"
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -1,4 +1,5 @@
-/* Process, parent, group and session ids; setpgid, setsid; PR_SET_PDEATHSIG; PR_SET_NAME and comm; PR_SET_DUMPABLE. */
+/* Process, parent, group and session ids; setpgid, setsid; PR_SET_PDEATHSIG; PR_SET_NAME and comm;
+ * PR_SET_DUMPABLE. */
 #include "check.h"
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* A chain of ten processes joined by pipes; each adds to what it passes on; backpressure, end of file, statuses. */
+/* A chain of ten processes joined by pipes; each adds to what it passes on; backpressure, end of file,
+ * statuses. */
 #include "check.h"
 #include <poll.h>
 #include <sys/socket.h>
@@ -32,7 +33,8 @@ int main(void)
 			close(next[0]);
 			while ((size = read(input, block, sizeof block)) > 0) {
 				while (size % 8) {
-					ssize_t more = read(input, (char *)block + size, 8 - (size_t)size % 8);
+					ssize_t more =
+					        read(input, (char *)block + size, 8 - (size_t)size % 8);
 					CHECK(more > 0);
 					size += more;
 				}
@@ -84,8 +86,10 @@ int main(void)
 			char space[CMSG_SPACE(sizeof(int))];
 		} control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
 		struct iovec vector = {&text, 1};
-		struct msghdr message = {
-			.msg_iov = &vector, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+		struct msghdr message = {.msg_iov = &vector,
+		        .msg_iovlen = 1,
+		        .msg_control = &control,
+		        .msg_controllen = sizeof control};
 		CHECK(!pipe(fds));
 		memcpy(CMSG_DATA(&control.header), &fds[0], sizeof(int));
 		CHECK_EQ(sendmsg(pair[1], &message, 0), 1);
@@ -94,7 +98,8 @@ int main(void)
 	}
 	char text[64] = "", space[64];
 	struct iovec vector = {text, 1};
-	struct msghdr message = {.msg_iov = &vector, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+	struct msghdr message = {
+	        .msg_iov = &vector, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
 	CHECK_EQ(recvmsg(pair[0], &message, 0), 1);
 	int received;
 	memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));

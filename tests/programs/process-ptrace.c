@@ -1,7 +1,7 @@
 /*
- * The program is itself a debugger: it traces a child with ptrace, steps it, reads and writes its registers and memory.
- * Nothing else traces anything, so it is allowed to. The child does nothing between SIGSTOP and exit but system calls;
- * only what a debugger sees of system calls and exits is compared.
+ * The program is itself a debugger: it traces a child with ptrace, steps it, reads and writes its registers
+ * and memory. Nothing else traces anything, so it is allowed to. The child does nothing between SIGSTOP and
+ * exit but system calls; only what a debugger sees of system calls and exits is compared.
  */
 #include "check.h"
 #include <signal.h>

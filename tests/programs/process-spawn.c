@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 		sigset_t set;
 		sigprocmask(SIG_SETMASK, NULL, &set);
 		printf("child read %zd, USR1 blocked %d, own group %d, environment %s\n", size,
-			sigismember(&set, SIGUSR1), getpgrp() == getpid(), getenv("SPAWNED"));
+		        sigismember(&set, SIGUSR1), getpgrp() == getpid(), getenv("SPAWNED"));
 		return 6;
 	}
 

@@ -1,7 +1,7 @@
 /* run: | --children */
 /*
- * vfork: the child shares memory and stack until it execs or exits; the parent waits; nothing is disturbed. Also
- * clone(CLONE_VM | CLONE_VFORK) with a stack of its own, and signals while suspended.
+ * vfork: the child shares memory and stack until it execs or exits; the parent waits; nothing is disturbed.
+ * Also clone(CLONE_VM | CLONE_VFORK) with a stack of its own, and signals while suspended.
  */
 #include "check.h"
 #include <sched.h>
@@ -66,7 +66,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 100; i++) {
 		written_by_child = i;
 		int value = 3;
-		child = clone(child_on_own_stack, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &value);
+		child = clone(
+		        child_on_own_stack, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &value);
 		CHECK(child > 0);
 		CHECK_EQ(written_by_child, i + 3);
 		CHECK_EQ(waitpid(child, &status, 0), child);

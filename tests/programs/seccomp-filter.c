@@ -1,8 +1,8 @@
 /* cases: errno kill strict */
 /*
- * The program forbids itself all system calls but read, write, exit, exit_group and rt_sigreturn, then runs code that
- * was never run before, in many places, receives signals that were sent before, faults and recovers. Whatever the tool
- * needs by then it must have, or do without.
+ * The program forbids itself all system calls but read, write, exit, exit_group and rt_sigreturn, then runs
+ * code that was never run before, in many places, receives signals that were sent before, faults and
+ * recovers. Whatever the tool needs by then it must have, or do without.
  */
 #include "seccomp.h"
 #include <ctype.h>
@@ -30,20 +30,19 @@ static void on_fault(int sig, siginfo_t *info, void *context)
 }
 
 /* 500 functions, each first called under the filter. */
-#define F1(n)                                                                                                          \
-	static uint64_t __attribute__((noinline)) function_##n(uint64_t x)                                             \
-	{                                                                                                              \
-		return mix(x, n * 2654435761u) ^ (x >> (n % 13 + 1));                                                  \
+#define F1(n)                                                                                                \
+	static uint64_t __attribute__((noinline)) function_##n(uint64_t x)                                   \
+	{                                                                                                    \
+		return mix(x, n * 2654435761u) ^ (x >> (n % 13 + 1));                                        \
 	}
-#define F5(n)	F1(n##0) F1(n##1) F1(n##2) F1(n##3) F1(n##4)
-#define F50(n)	F5(n##0) F5(n##1) F5(n##2) F5(n##3) F5(n##4) F5(n##5) F5(n##6) F5(n##7) F5(n##8) F5(n##9)
-#define F500	F50(1) F50(2) F50(3) F50(4) F50(5) F50(6) F50(7) F50(8) F50(9)
-#define C1(n)	function_##n,
-#define C5(n)	C1(n##0) C1(n##1) C1(n##2) C1(n##3) C1(n##4)
-#define C50(n)	C5(n##0) C5(n##1) C5(n##2) C5(n##3) C5(n##4) C5(n##5) C5(n##6) C5(n##7) C5(n##8) C5(n##9)
-#define C500	C50(1) C50(2) C50(3) C50(4) C50(5) C50(6) C50(7) C50(8) C50(9)
-F500
-static uint64_t (*const functions[])(uint64_t) = {C500};
+#define F5(n)  F1(n##0) F1(n##1) F1(n##2) F1(n##3) F1(n##4)
+#define F50(n) F5(n##0) F5(n##1) F5(n##2) F5(n##3) F5(n##4) F5(n##5) F5(n##6) F5(n##7) F5(n##8) F5(n##9)
+#define F500   F50(1) F50(2) F50(3) F50(4) F50(5) F50(6) F50(7) F50(8) F50(9)
+#define C1(n)  function_##n,
+#define C5(n)  C1(n##0) C1(n##1) C1(n##2) C1(n##3) C1(n##4)
+#define C50(n) C5(n##0) C5(n##1) C5(n##2) C5(n##3) C5(n##4) C5(n##5) C5(n##6) C5(n##7) C5(n##8) C5(n##9)
+#define C500   C50(1) C50(2) C50(3) C50(4) C50(5) C50(6) C50(7) C50(8) C50(9)
+F500 static uint64_t (*const functions[])(uint64_t) = {C500};
 
 static int compare(const void *a, const void *b)
 {
@@ -90,7 +89,8 @@ int main(int argc, char **argv)
 	for (int i = 0; i < 100; i++)
 		numbers[i] = (i * 7919) % 1009;
 	qsort(numbers, 100, sizeof *numbers, compare);
-	snprintf(text, sizeof text, "sum %llx, largest %d, %.6f, %s\n", (long long)sum, numbers[0], 22 / 7.0, "formatted");
+	snprintf(text, sizeof text, "sum %llx, largest %d, %.6f, %s\n", (long long)sum, numbers[0], 22 / 7.0,
+	        "formatted");
 	for (char *c = text; *c; c++)
 		*c = (char)toupper((unsigned char)*c);
 	say(text);

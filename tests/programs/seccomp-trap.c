@@ -1,7 +1,7 @@
 /*
- * SECCOMP_RET_TRAP: forbidden calls become SIGSYS with the number, the address of the instruction and the arguments in
- * the context; the handler emulates the call by setting the result. Also a filter that a child inherits, and death by
- * RET_KILL seen by the parent.
+ * SECCOMP_RET_TRAP: forbidden calls become SIGSYS with the number, the address of the instruction and the
+ * arguments in the context; the handler emulates the call by setting the result. Also a filter that a child
+ * inherits, and death by RET_KILL seen by the parent.
  */
 #include "seccomp.h"
 #include <signal.h>
@@ -46,7 +46,8 @@ int main(void)
 		pid_t child = fork();
 		if (child == 0) {
 			const int allowed[] = {SYS_exit_group, SYS_write};
-			if (install_filter(allowed, 2, kind ? SECCOMP_RET_KILL_THREAD : SECCOMP_RET_KILL_PROCESS))
+			if (install_filter(
+			            allowed, 2, kind ? SECCOMP_RET_KILL_THREAD : SECCOMP_RET_KILL_PROCESS))
 				_exit(SKIP_STATUS);
 			compute(1, 1000);
 			syscall(SYS_getuid);
@@ -62,18 +63,21 @@ int main(void)
 	CHECK(!sigaction(SIGSYS, &action, NULL));
 	/* Everything is allowed except a few that nobody needs. */
 	struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpriority, 2, 0),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_rr_get_interval, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+	        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpriority, 2, 0),
+	        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_rr_get_interval, 1, 0),
+	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
 	};
 	struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
 	CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
 	CHECK(!syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program));
 	for (int i = 0; i < 100; i++) {
 		long result = SYS_getpriority;
-		asm volatile("syscall; .globl after_call; after_call:" : "+a"(result) : "D"(11L), "S"(22L) : "rcx", "r11", "memory");
+		asm volatile("syscall; .globl after_call; after_call:"
+		             : "+a"(result)
+		             : "D"(11L), "S"(22L)
+		             : "rcx", "r11", "memory");
 		CHECK_EQ(result, 1000 + SYS_getpriority);
 		CHECK_EQ(trapped, i + 1);
 	}

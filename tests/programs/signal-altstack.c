@@ -1,6 +1,7 @@
 /*
- * sigaltstack: what the program sets is what it reads back; handlers with SA_ONSTACK run there and say so; the stack
- * cannot be changed while in use; SS_DISABLE, too small a stack, SS_AUTODISARM; the context's uc_stack.
+ * sigaltstack: what the program sets is what it reads back; handlers with SA_ONSTACK run there and say so;
+ * the stack cannot be changed while in use; SS_DISABLE, too small a stack, SS_AUTODISARM; the context's
+ * uc_stack.
  */
 #include "check.h"
 #include <signal.h>
@@ -35,8 +36,8 @@ static void handler(int sig, siginfo_t *info, void *context)
 	(void)info;
 	CHECK(!sigaltstack(NULL, &now));
 	printf("phase %d: on one %d, on two %d, flags %#x, size %zu, context flags %#x size %zu\n", phase,
-		on_stack(&local, one), on_stack(&local, two), now.ss_flags, now.ss_size, u->uc_stack.ss_flags,
-		u->uc_stack.ss_size);
+	        on_stack(&local, one), on_stack(&local, two), now.ss_flags, now.ss_size, u->uc_stack.ss_flags,
+	        u->uc_stack.ss_size);
 	switch (phase) {
 	case 1:
 		CHECK(now.ss_sp == one);
@@ -64,11 +65,11 @@ static void show(const char *what)
 	stack_t now;
 	CHECK(!sigaltstack(NULL, &now));
 	printf("%s: %s, size %zu, flags %#x\n", what,
-		now.ss_sp == one	? "one"
-		: now.ss_sp == two	? "two"
-		: now.ss_sp == NULL	? "none"
-					: "other",
-		now.ss_size, now.ss_flags);
+	        now.ss_sp == one    ? "one"
+	        : now.ss_sp == two  ? "two"
+	        : now.ss_sp == NULL ? "none"
+	                            : "other",
+	        now.ss_size, now.ss_flags);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* SIGBUS beyond the end of a mapped file: code and address; the handler grows the file and the access succeeds. */
+/* SIGBUS beyond the end of a mapped file: code and address; the handler grows the file and the access
+ * succeeds. */
 #include "check.h"
 #include <fcntl.h>
 #include <signal.h>

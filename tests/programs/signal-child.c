@@ -1,7 +1,7 @@
 /* run: | --children */
 /*
- * SIGCHLD comes once per child that this program started and never for a helper of the tool; wait finds no children
- * that it did not start; SA_NOCLDWAIT, SA_NOCLDSTOP, SIG_IGN; siginfo of each way to end.
+ * SIGCHLD comes once per child that this program started and never for a helper of the tool; wait finds no
+ * children that it did not start; SA_NOCLDWAIT, SA_NOCLDSTOP, SIG_IGN; siginfo of each way to end.
  */
 #include "check.h"
 #include <signal.h>

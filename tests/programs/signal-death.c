@@ -1,8 +1,9 @@
 /* run: | --children */
 /* timeout: 120 */
 /*
- * Death by each signal, as the parent sees it: status, core flag (with RLIMIT_CORE raised: whether a core is written
- * depends on the machine, natively or not), si_code in waitid; sent by itself, by the parent, by a fault.
+ * Death by each signal, as the parent sees it: status, core flag (with RLIMIT_CORE raised: whether a core is
+ * written depends on the machine, natively or not), si_code in waitid; sent by itself, by the parent, by a
+ * fault.
  */
 #include "check.h"
 #include <signal.h>
@@ -137,9 +138,10 @@ int main(void)
 		const char *name;
 		void (*run)(void);
 	} faults[] = {{"segv", fault_segv}, {"fpe", fault_fpe}, {"ill", fault_ill}, {"trap", fault_trap},
-		{"jump to nowhere", fault_jump}, {"abort", fault_abort}, {"abort ignored", fault_abort_handled},
-		{"segv blocked", fault_blocked}, {"segv ignored", fault_ignored},
-		{"segv in the handler", fault_in_handler}, {"segv without a stack", fault_no_stack}};
+	        {"jump to nowhere", fault_jump}, {"abort", fault_abort},
+	        {"abort ignored", fault_abort_handled}, {"segv blocked", fault_blocked},
+	        {"segv ignored", fault_ignored}, {"segv in the handler", fault_in_handler},
+	        {"segv without a stack", fault_no_stack}};
 	for (unsigned i = 0; i < sizeof faults / sizeof *faults; i++) {
 		pid_t child = fork();
 		if (child == 0) {

@@ -1,6 +1,7 @@
 /*
- * A handler that reads the bytes of the instruction it interrupted, skips it by its length and goes on: the way
- * emulators and managed runtimes use SIGILL and SIGSEGV. The bytes at the context's pc are the program's own.
+ * A handler that reads the bytes of the instruction it interrupted, skips it by its length and goes on: the
+ * way emulators and managed runtimes use SIGILL and SIGSEGV. The bytes at the context's pc are the program's
+ * own.
  */
 #include "check.h"
 #include <signal.h>
@@ -42,12 +43,12 @@ int main(void)
 	CHECK(!sigaction(SIGILL, &action, NULL));
 	CHECK(!sigaction(SIGSEGV, &action, NULL));
 	asm volatile("ud2; nop; nop; nop; nop\n"
-		     "movq 0x10, %%rax; addq $1, %%rax\n"
-		     "hlt; xchgq %%rax, %%rax; nop; nop\n"
-		     "movq $7, 0x18; incq %%rax; nop"
-		     : "+a"(rax)
-		     :
-		     : "cc", "memory");
+	             "movq 0x10, %%rax; addq $1, %%rax\n"
+	             "hlt; xchgq %%rax, %%rax; nop; nop\n"
+	             "movq $7, 0x18; incq %%rax; nop"
+	             : "+a"(rax)
+	             :
+	             : "cc", "memory");
 	CHECK_EQ(count, 4);
 	CHECK_EQ(rax, 5 + 4 * 0x1000 + 2);
 	for (int i = 0; i < 3; i++)

@@ -17,9 +17,10 @@ double memory_operand = 3.5;
 static void handler(int sig, siginfo_t *info, void *context)
 {
 	mcontext_t *m = &((ucontext_t *)context)->uc_mcontext;
-	printf("  signal %d code %d pc %s addr %s trap %lld mxcsr %#x control %#x status %#x\n", sig, info->si_code,
-		(char *)m->gregs[REG_RIP] == expected ? "right" : "wrong", info->si_addr == expected ? "pc" : "other",
-		m->gregs[REG_TRAPNO], m->fpregs->mxcsr, m->fpregs->cwd, m->fpregs->swd);
+	printf("  signal %d code %d pc %s addr %s trap %lld mxcsr %#x control %#x status %#x\n", sig,
+	        info->si_code, (char *)m->gregs[REG_RIP] == expected ? "right" : "wrong",
+	        info->si_addr == expected ? "pc" : "other", m->gregs[REG_TRAPNO], m->fpregs->mxcsr,
+	        m->fpregs->cwd, m->fpregs->swd);
 	siglongjmp(back, 1);
 }
 
@@ -42,9 +43,9 @@ int main(void)
 	expected = sse_div;
 	if (!sigsetjmp(back, 1)) {
 		asm volatile("ldmxcsr %0; movsd %1, %%xmm0; .globl sse_div; sse_div: divsd %2, %%xmm0"
-			     :
-			     : "m"(mxcsr), "m"(one), "m"(zero)
-			     : "xmm0");
+		             :
+		             : "m"(mxcsr), "m"(one), "m"(zero)
+		             : "xmm0");
 		fail("no SIGFPE");
 	}
 	reset();
@@ -53,10 +54,11 @@ int main(void)
 	mxcsr = 0x1f80 & ~0x80u;
 	expected = sse_vector;
 	if (!sigsetjmp(back, 1)) {
-		asm volatile("ldmxcsr %0; xorps %%xmm1, %%xmm1; .globl sse_vector; sse_vector: divps %%xmm1, %%xmm1"
-			     :
-			     : "m"(mxcsr)
-			     : "xmm1");
+		asm volatile("ldmxcsr %0; xorps %%xmm1, %%xmm1; .globl sse_vector; sse_vector: divps %%xmm1, "
+		             "%%xmm1"
+		             :
+		             : "m"(mxcsr)
+		             : "xmm1");
 		fail("no SIGFPE");
 	}
 	reset();
@@ -65,25 +67,27 @@ int main(void)
 	puts("x87 divide");
 	expected = x87_wait;
 	if (!sigsetjmp(back, 1)) {
-		asm volatile("fldcw %0; fld1; fldz; .globl x87_div; x87_div: fdivrp; .globl x87_wait; x87_wait: fwait"
-			     :
-			     : "m"(control));
+		asm volatile("fldcw %0; fld1; fldz; .globl x87_div; x87_div: fdivrp; .globl x87_wait; "
+		             "x87_wait: fwait"
+		             :
+		             : "m"(control));
 		fail("no SIGFPE");
 	}
 	reset();
 
 	/* The environment remembers the last x87 instruction that was not a control instruction. */
 	uint32_t environment[7] = {0};
-	asm volatile("fld1; .globl x87_store; x87_store: faddl memory_operand(%%rip); fnstenv %0; fstp %%st(0); fldcw %1"
-		     : "=m"(environment)
-		     : "m"((unsigned short){0x37f}));
+	asm volatile("fld1; .globl x87_store; x87_store: faddl memory_operand(%%rip); fnstenv %0; fstp "
+	             "%%st(0); fldcw %1"
+	             : "=m"(environment)
+	             : "m"((unsigned short){0x37f}));
 	printf("fnstenv: pc %s, operand %s\n",
-		environment[3] == (uint32_t)(uint64_t)x87_store ? "right"
-		: environment[3] == 0				? "0"
-								: "wrong",
-		environment[5] == (uint32_t)(uint64_t)&memory_operand ? "right"
-		: environment[5] == 0				      ? "0"
-								      : "wrong");
+	        environment[3] == (uint32_t)(uint64_t)x87_store ? "right"
+	        : environment[3] == 0                           ? "0"
+	                                                        : "wrong",
+	        environment[5] == (uint32_t)(uint64_t)&memory_operand ? "right"
+	        : environment[5] == 0                                 ? "0"
+	                                                              : "wrong");
 	struct {
 		uint16_t control, status;
 		uint8_t tag, zero;

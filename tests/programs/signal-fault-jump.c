@@ -1,6 +1,6 @@
 /*
- * Jumps, calls and returns to non-canonical addresses. Where the fault is reported (at the jump on Intel, at the
- * target on AMD) is the CPU's affair; the program must see what it sees natively.
+ * Jumps, calls and returns to non-canonical addresses. Where the fault is reported (at the jump on Intel, at
+ * the target on AMD) is the CPU's affair; the program must see what it sees natively.
  */
 #include "check.h"
 #include <setjmp.h>
@@ -29,11 +29,11 @@ static void handler(int sig, siginfo_t *info, void *context)
 	uint64_t rip = (uint64_t)m->gregs[REG_RIP];
 
 	printf("  signal %d code %d addr %s, rip %s, rsp %+lld, trap %lld error %lld\n", sig, info->si_code,
-		info->si_addr ? "set" : "0",
-		rip == (uint64_t)at ? "at the instruction"
-		: rip == BAD	    ? "at the target"
-				    : "elsewhere",
-		m->gregs[REG_RSP] - m->gregs[REG_RSI], m->gregs[REG_TRAPNO], m->gregs[REG_ERR]);
+	        info->si_addr ? "set" : "0",
+	        rip == (uint64_t)at ? "at the instruction"
+	        : rip == BAD        ? "at the target"
+	                            : "elsewhere",
+	        m->gregs[REG_RSP] - m->gregs[REG_RSI], m->gregs[REG_TRAPNO], m->gregs[REG_ERR]);
 	siglongjmp(back, 1);
 }
 

@@ -1,9 +1,10 @@
 /* build: -Wno-unused-parameter */
 /*
- * Synchronous faults: the handler sees the exact pc, all registers, flags and ymm as the program had them at the
- * faulting instruction, and what the handler changes in the context is what the program goes on with.
+ * Synchronous faults: the handler sees the exact pc, all registers, flags and ymm as the program had them at
+ * the faulting instruction, and what the handler changes in the context is what the program goes on with.
  *
- * Each probe is one instruction between a load of the whole state from `in` and a store of the whole state to `out`.
+ * Each probe is one instruction between a load of the whole state from `in` and a store of the whole state to
+ * `out`.
  */
 #include "check.h"
 #include <cpuid.h>
@@ -12,7 +13,8 @@
 #include <sys/ucontext.h>
 
 struct state {
-	uint64_t gpr[16]; /* in the order of the instruction encoding: rax rcx rdx rbx rsp rbp rsi rdi r8..r15 */
+	uint64_t gpr[16]; /* in the order of the instruction encoding: rax rcx rdx rbx rsp rbp rsi rdi r8..r15
+	                   */
 	uint64_t flags;
 	uint8_t ymm[16][32];
 };
@@ -22,8 +24,8 @@ uint64_t saved_rsp;
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
-static const int context_index[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI, REG_R8,
-	REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+static const int context_index[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+        REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
 asm(".macro each_gpr op\n"
     "	\\op rax, 0\n	\\op rcx, 8\n	\\op rdx, 16\n	\\op rbx, 24\n"
@@ -63,87 +65,88 @@ asm(".macro each_gpr op\n"
     "	ret\n"
     ".endm\n");
 
-/* Where the handler must find rip: at the instruction, after it, or at the value of a register (a jump that landed). */
+/* Where the handler must find rip: at the instruction, after it, or at the value of a register (a jump that
+ * landed). */
 #define AT     (-1)
 #define AFTER  (-2)
 #define TARGET (-3) /* the word `landing` */
 #define EITHER (-4) /* at it or after it: int1 in a virtual machine differs from int1 on the machine */
 
-/* name, instruction, pc, rsp change before the fault, register that gets the bad address (or -1), offset of the fault
- * from it */
-#define PROBES(X)                                                                                                      \
-	X(load, "movq (%rbx), %rax", AT, 0, RBX, 0)                                                                    \
-	X(load_byte, "movzbl 3(%rdi), %ecx", AT, 0, RDI, 3)                                                            \
-	X(store, "movq %rax, 8(%rcx)", AT, 0, RCX, 8)                                                                  \
-	X(store_immediate, "movl $5, (%rdx)", AT, 0, RDX, 0)                                                           \
-	X(add_to_memory, "addq %rdx, (%rsi)", AT, 0, RSI, 0)                                                           \
-	X(add_from_memory, "addq (%rsi), %rdx", AT, 0, RSI, 0)                                                         \
-	X(adc_memory, "adcq %rdx, (%rsi)", AT, 0, RSI, 0)                                                              \
-	X(not_memory, "notq (%r8)", AT, 0, R8, 0)                                                                      \
-	X(shift_memory, "shlq %cl, (%r8)", AT, 0, R8, 0)                                                               \
-	X(exchange, "xchgq %rax, (%rdi)", AT, 0, RDI, 0)                                                               \
-	X(lock_add, "lock addq %rax, (%rdi)", AT, 0, RDI, 0)                                                           \
-	X(lock_xadd, "lock xaddq %rax, (%rdi)", AT, 0, RDI, 0)                                                         \
-	X(lock_cmpxchg, "lock cmpxchgq %rdx, (%rdi)", AT, 0, RDI, 0)                                                   \
-	X(cmp_memory, "cmpq %rdx, (%r15)", AT, 0, R15, 0)                                                              \
-	X(test_memory, "testq %rdx, (%r14)", AT, 0, R14, 0)                                                            \
-	X(mul_memory, "mulq (%r13)", AT, 0, R13, 0)                                                                    \
-	X(div_memory, "divq (%r12)", AT, 0, R12, 0)                                                                    \
-	X(setcc_memory, "setz (%r11)", AT, 0, R11, 0)                                                                  \
-	X(cmov_memory, "cmovoq (%r10), %rax", AT, 0, R10, 0)                                                           \
-	X(index_load, "movq 16(%r9,%rbp,8), %rax", AT, 0, R9, 16)                                                      \
-	X(vector_load, "vmovdqu (%r9), %ymm3", AT, 0, R9, 0)                                                           \
-	X(vector_store, "vmovdqu %ymm5, (%r9)", AT, 0, R9, 0)                                                          \
-	X(vector_operand, "vpaddd (%rax), %ymm1, %ymm2", AT, 0, RAX, 0)                                                \
-	X(lods, "lodsq", AT, 0, RSI, 0)                                                                                \
-	X(stos, "stosb", AT, 0, RDI, 0)                                                                                \
-	X(scas, "scasl", AT, 0, RDI, 0)                                                                                \
-	X(movs_read, "movsw", AT, 0, RSI, 0)                                                                           \
-	X(bit_test, "btq %rcx, (%rdx)", AT, 0, RDX, 0)                                                                 \
-	X(push, "pushq %rax", AT, 0, RSP, -8)                                                                          \
-	X(push_memory, "pushq (%rax)", AT, 0, RAX, 0)                                                                  \
-	X(pop, "popq %rax", AT, 0, RSP, 0)                                                                             \
-	X(pop_memory, "popq (%rbx)", AT, 0, RBX, 0)                                                                    \
-	X(pushf, "pushfq", AT, 0, RSP, -8)                                                                             \
-	X(leave, "leave", AT, 0, RBP, 0)                                                                               \
-	X(return_bad_stack, "ret", AT, 0, RSP, 0)                                                                      \
-	X(call_bad_stack, "call push_resume", AT, 0, RSP, -8)                                                          \
-	X(jump_through, "jmp *(%r10)", AT, 0, R10, 0)                                                                  \
-	X(call_through, "call *8(%r10)", AT, 0, R10, 8)                                                                \
-	X(jump_to, "jmp *%r10", TARGET, 0, R10, 0)                                                                     \
-	X(call_to, "call *%r11", TARGET, -8, R11, 0)                                                                   \
-	X(return_to, "ret", TARGET, 8, -1, 0)                                                                          \
-	X(divide, "divq %rcx", AT, 0, -1, 0)                                                                           \
-	X(divide_signed, "idivl %ecx", AT, 0, -1, 0)                                                                   \
-	X(undefined, "ud2", AT, 0, -1, 0)                                                                              \
-	X(breakpoint, "int3", AFTER, 0, -1, 0)                                                                         \
-	X(breakpoint_long, ".byte 0xcd, 3", AFTER, 0, -1, 0)                                                           \
-	X(debug_trap, ".byte 0xf1", EITHER, 0, -1, 0)                                                                   \
-	X(interrupt_0x40, "int $0x40", AT, 0, -1, 0)                                                                   \
-	X(halt, "hlt", AT, 0, -1, 0)                                                                                   \
-	X(cli, "cli", AT, 0, -1, 0)                                                                                    \
-	X(in_port, "inb %dx, %al", AT, 0, -1, 0)                                                                       \
-	X(out_port, "outb %al, $0x80", AT, 0, -1, 0)                                                                   \
-	X(move_from_cr0, "movq %cr0, %rax", AT, 0, -1, 0)                                                              \
-	X(move_to_cr3, "movq %rax, %cr3", AT, 0, -1, 0)                                                                \
-	X(move_from_dr7, "movq %dr7, %rax", AT, 0, -1, 0)                                                              \
-	X(rdmsr, "rdmsr", AT, 0, -1, 0)                                                                                \
-	X(wrmsr, "wrmsr", AT, 0, -1, 0)                                                                                \
-	X(wbinvd, "wbinvd", AT, 0, -1, 0)                                                                              \
-	X(lgdt, "lgdt (%rsp)", AT, 0, -1, 0)                                                                           \
-	X(clts, "clts", AT, 0, -1, 0)                                                                                  \
-	X(invlpg, "invlpg (%rsp)", AT, 0, -1, 0)                                                                       \
-	X(swapgs, "swapgs", AT, 0, -1, 0)                                                                              \
-	X(sysret, "sysretq", AT, 0, -1, 0)                                                                             \
-	X(invalid_opcode, ".byte 0x06", AT, 0, -1, 0)                                                                  \
-	X(invalid_lock, ".byte 0xf0, 0x90", AT, 0, -1, 0)                                                              \
+/* name, instruction, pc, rsp change before the fault, register that gets the bad address (or -1), offset of
+ * the fault from it */
+#define PROBES(X)                                                                                            \
+	X(load, "movq (%rbx), %rax", AT, 0, RBX, 0)                                                          \
+	X(load_byte, "movzbl 3(%rdi), %ecx", AT, 0, RDI, 3)                                                  \
+	X(store, "movq %rax, 8(%rcx)", AT, 0, RCX, 8)                                                        \
+	X(store_immediate, "movl $5, (%rdx)", AT, 0, RDX, 0)                                                 \
+	X(add_to_memory, "addq %rdx, (%rsi)", AT, 0, RSI, 0)                                                 \
+	X(add_from_memory, "addq (%rsi), %rdx", AT, 0, RSI, 0)                                               \
+	X(adc_memory, "adcq %rdx, (%rsi)", AT, 0, RSI, 0)                                                    \
+	X(not_memory, "notq (%r8)", AT, 0, R8, 0)                                                            \
+	X(shift_memory, "shlq %cl, (%r8)", AT, 0, R8, 0)                                                     \
+	X(exchange, "xchgq %rax, (%rdi)", AT, 0, RDI, 0)                                                     \
+	X(lock_add, "lock addq %rax, (%rdi)", AT, 0, RDI, 0)                                                 \
+	X(lock_xadd, "lock xaddq %rax, (%rdi)", AT, 0, RDI, 0)                                               \
+	X(lock_cmpxchg, "lock cmpxchgq %rdx, (%rdi)", AT, 0, RDI, 0)                                         \
+	X(cmp_memory, "cmpq %rdx, (%r15)", AT, 0, R15, 0)                                                    \
+	X(test_memory, "testq %rdx, (%r14)", AT, 0, R14, 0)                                                  \
+	X(mul_memory, "mulq (%r13)", AT, 0, R13, 0)                                                          \
+	X(div_memory, "divq (%r12)", AT, 0, R12, 0)                                                          \
+	X(setcc_memory, "setz (%r11)", AT, 0, R11, 0)                                                        \
+	X(cmov_memory, "cmovoq (%r10), %rax", AT, 0, R10, 0)                                                 \
+	X(index_load, "movq 16(%r9,%rbp,8), %rax", AT, 0, R9, 16)                                            \
+	X(vector_load, "vmovdqu (%r9), %ymm3", AT, 0, R9, 0)                                                 \
+	X(vector_store, "vmovdqu %ymm5, (%r9)", AT, 0, R9, 0)                                                \
+	X(vector_operand, "vpaddd (%rax), %ymm1, %ymm2", AT, 0, RAX, 0)                                      \
+	X(lods, "lodsq", AT, 0, RSI, 0)                                                                      \
+	X(stos, "stosb", AT, 0, RDI, 0)                                                                      \
+	X(scas, "scasl", AT, 0, RDI, 0)                                                                      \
+	X(movs_read, "movsw", AT, 0, RSI, 0)                                                                 \
+	X(bit_test, "btq %rcx, (%rdx)", AT, 0, RDX, 0)                                                       \
+	X(push, "pushq %rax", AT, 0, RSP, -8)                                                                \
+	X(push_memory, "pushq (%rax)", AT, 0, RAX, 0)                                                        \
+	X(pop, "popq %rax", AT, 0, RSP, 0)                                                                   \
+	X(pop_memory, "popq (%rbx)", AT, 0, RBX, 0)                                                          \
+	X(pushf, "pushfq", AT, 0, RSP, -8)                                                                   \
+	X(leave, "leave", AT, 0, RBP, 0)                                                                     \
+	X(return_bad_stack, "ret", AT, 0, RSP, 0)                                                            \
+	X(call_bad_stack, "call push_resume", AT, 0, RSP, -8)                                                \
+	X(jump_through, "jmp *(%r10)", AT, 0, R10, 0)                                                        \
+	X(call_through, "call *8(%r10)", AT, 0, R10, 8)                                                      \
+	X(jump_to, "jmp *%r10", TARGET, 0, R10, 0)                                                           \
+	X(call_to, "call *%r11", TARGET, -8, R11, 0)                                                         \
+	X(return_to, "ret", TARGET, 8, -1, 0)                                                                \
+	X(divide, "divq %rcx", AT, 0, -1, 0)                                                                 \
+	X(divide_signed, "idivl %ecx", AT, 0, -1, 0)                                                         \
+	X(undefined, "ud2", AT, 0, -1, 0)                                                                    \
+	X(breakpoint, "int3", AFTER, 0, -1, 0)                                                               \
+	X(breakpoint_long, ".byte 0xcd, 3", AFTER, 0, -1, 0)                                                 \
+	X(debug_trap, ".byte 0xf1", EITHER, 0, -1, 0)                                                        \
+	X(interrupt_0x40, "int $0x40", AT, 0, -1, 0)                                                         \
+	X(halt, "hlt", AT, 0, -1, 0)                                                                         \
+	X(cli, "cli", AT, 0, -1, 0)                                                                          \
+	X(in_port, "inb %dx, %al", AT, 0, -1, 0)                                                             \
+	X(out_port, "outb %al, $0x80", AT, 0, -1, 0)                                                         \
+	X(move_from_cr0, "movq %cr0, %rax", AT, 0, -1, 0)                                                    \
+	X(move_to_cr3, "movq %rax, %cr3", AT, 0, -1, 0)                                                      \
+	X(move_from_dr7, "movq %dr7, %rax", AT, 0, -1, 0)                                                    \
+	X(rdmsr, "rdmsr", AT, 0, -1, 0)                                                                      \
+	X(wrmsr, "wrmsr", AT, 0, -1, 0)                                                                      \
+	X(wbinvd, "wbinvd", AT, 0, -1, 0)                                                                    \
+	X(lgdt, "lgdt (%rsp)", AT, 0, -1, 0)                                                                 \
+	X(clts, "clts", AT, 0, -1, 0)                                                                        \
+	X(invlpg, "invlpg (%rsp)", AT, 0, -1, 0)                                                             \
+	X(swapgs, "swapgs", AT, 0, -1, 0)                                                                    \
+	X(sysret, "sysretq", AT, 0, -1, 0)                                                                   \
+	X(invalid_opcode, ".byte 0x06", AT, 0, -1, 0)                                                        \
+	X(invalid_lock, ".byte 0xf0, 0x90", AT, 0, -1, 0)                                                    \
 	X(misaligned, "movaps 1(%rsp), %xmm0", AT, 0, -1, 0)
 
 #define ASSEMBLE(name, instruction, pc, rsp, reg, offset) asm("probe " #name ", " instruction);
 PROBES(ASSEMBLE)
 
-#define DECLARE(name, instruction, pc, rsp, reg, offset)                                                               \
-	void probe_##name(void);                                                                                       \
+#define DECLARE(name, instruction, pc, rsp, reg, offset)                                                     \
+	void probe_##name(void);                                                                             \
 	extern char name##_fault[], name##_resume[];
 PROBES(DECLARE)
 
@@ -153,9 +156,9 @@ static const struct probe {
 	char *fault, *resume;
 	int pc, rsp_change, reg, offset;
 } probes[] = {
-#define ENTRY(name, instruction, pc, rsp, reg, offset)                                                                 \
+#define ENTRY(name, instruction, pc, rsp, reg, offset)                                                       \
 	{#name, probe_##name, name##_fault, name##_resume, pc, rsp, reg, offset},
-	PROBES(ENTRY)};
+        PROBES(ENTRY)};
 
 #define STATUS_FLAGS 0xcd5u /* CF PF AF ZF SF DF OF */
 
@@ -183,20 +186,22 @@ static void handler(int sig, siginfo_t *info, void *context)
 	const char *where = "other";
 
 	handled++;
-	uint64_t expected = current->pc == AT ? (uint64_t)current->fault
-		: current->pc == AFTER	      ? (uint64_t)current->resume
-		: current->pc == EITHER	      ? (rip == (uint64_t)current->fault ? rip : (uint64_t)current->resume)
-					      : landing;
+	uint64_t expected = current->pc == AT      ? (uint64_t)current->fault
+	                    : current->pc == AFTER ? (uint64_t)current->resume
+	                    : current->pc == EITHER
+	                            ? (rip == (uint64_t)current->fault ? rip : (uint64_t)current->resume)
+	                            : landing;
 	if (rip != expected)
 		fail("%s: rip is %#llx, expected %#llx", current->name, (long long)rip, (long long)expected);
 	for (int i = 0; i < 16; i++) {
 		uint64_t want = in.gpr[i] + (uint64_t)(i == RSP ? current->rsp_change : 0);
 		if ((uint64_t)m->gregs[context_index[i]] != want)
 			fail("%s: register %d is %#llx, expected %#llx", current->name, i,
-				m->gregs[context_index[i]], (long long)want);
+			        m->gregs[context_index[i]], (long long)want);
 	}
 	if (((uint64_t)m->gregs[REG_EFL] & STATUS_FLAGS) != (in.flags & STATUS_FLAGS))
-		fail("%s: flags are %#llx, expected %#llx", current->name, m->gregs[REG_EFL], (long long)in.flags);
+		fail("%s: flags are %#llx, expected %#llx", current->name, m->gregs[REG_EFL],
+		        (long long)in.flags);
 	CHECK_EQ(software[0], 0x46505853); /* FP_XSTATE_MAGIC1 */
 	CHECK_EQ(*(uint32_t *)((char *)m->fpregs + software[4]), 0x46505845);
 	for (int i = 0; i < 16; i++)
@@ -212,8 +217,8 @@ static void handler(int sig, siginfo_t *info, void *context)
 	else if ((uint64_t)info->si_addr == bad_address + (uint64_t)current->offset)
 		where = "bad";
 	printf("  signal %d code %d addr %s trap %lld error %#llx flags %#llx%s\n", sig, info->si_code, where,
-		m->gregs[REG_TRAPNO], m->gregs[REG_ERR], m->gregs[REG_EFL],
-		rip == (uint64_t)current->resume ? " after" : "");
+	        m->gregs[REG_TRAPNO], m->gregs[REG_ERR], m->gregs[REG_EFL],
+	        rip == (uint64_t)current->resume ? " after" : "");
 
 	for (int i = 0; i < 16; i++)
 		m->gregs[context_index[i]] = (greg_t)edit.gpr[i];
@@ -268,11 +273,11 @@ static void run(const struct probe *probe, uint64_t address, const char *kind)
 			fail("%s: %d signals", probe->name, handled);
 		for (int i = 0; i < 16; i++)
 			if (out.gpr[i] != edit.gpr[i])
-				fail("%s: after the handler register %d is %#llx, expected %#llx", probe->name, i,
-					(long long)out.gpr[i], (long long)edit.gpr[i]);
+				fail("%s: after the handler register %d is %#llx, expected %#llx",
+				        probe->name, i, (long long)out.gpr[i], (long long)edit.gpr[i]);
 		if ((out.flags & STATUS_FLAGS) != (edit.flags & STATUS_FLAGS))
 			fail("%s: flags after the handler: %#llx, expected %#llx", probe->name,
-				(long long)out.flags, (long long)edit.flags);
+			        (long long)out.flags, (long long)edit.flags);
 		if (memcmp(out.ymm, edit.ymm, sizeof out.ymm))
 			fail("%s: ymm after the handler", probe->name);
 	}

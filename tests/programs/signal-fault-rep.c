@@ -1,6 +1,7 @@
 /*
  * A rep instruction that faults in the middle: the context shows how far it came, the handler makes the page
- * accessible, and the instruction goes on from there. Both directions, all sizes, overlapping moves, count zero.
+ * accessible, and the instruction goes on from there. Both directions, all sizes, overlapping moves, count
+ * zero.
  */
 #include "check.h"
 #include <signal.h>
@@ -28,7 +29,7 @@ static void handler(int sig, siginfo_t *info, void *context)
 	CHECK(!mprotect(page, PAGE, PROT_READ | PROT_WRITE));
 }
 
-#define RUN(instruction)                                                                                               \
+#define RUN(instruction)                                                                                     \
 	asm volatile(instruction : "+c"(rcx), "+S"(rsi), "+D"(rdi), "+a"(rax)::"memory", "cc")
 
 /* Page 1 of four is the one that faults (page 0 and 1 going down). */
@@ -50,21 +51,21 @@ static void show(const char *name, uint64_t rcx, uint64_t rsi, uint64_t rdi)
 		sum = mix(sum, area[i]);
 	printf("%s: %d faults", name, count);
 	if (count)
-		printf(", first at %llu with rcx %llu rsi %lld rdi %lld", (long long)(seen_address - (uint64_t)area),
-			(long long)seen_rcx, (long long)(seen_rsi - (uint64_t)area),
-			(long long)(seen_rdi - (uint64_t)area));
-	printf("; after: rcx %llu rsi %lld rdi %lld, sum %llx\n", (long long)rcx, (long long)(rsi - (uint64_t)area),
-		(long long)(rdi - (uint64_t)area), (long long)sum);
+		printf(", first at %llu with rcx %llu rsi %lld rdi %lld",
+		        (long long)(seen_address - (uint64_t)area), (long long)seen_rcx,
+		        (long long)(seen_rsi - (uint64_t)area), (long long)(seen_rdi - (uint64_t)area));
+	printf("; after: rcx %llu rsi %lld rdi %lld, sum %llx\n", (long long)rcx,
+	        (long long)(rsi - (uint64_t)area), (long long)(rdi - (uint64_t)area), (long long)sum);
 }
 
-#define CASE(name, protect, protection, instruction, count, source, destination, accumulator)                          \
-	do {                                                                                                           \
-		start();                                                                                               \
-		CHECK(!mprotect(area + (protect)*PAGE, PAGE, protection));                                             \
-		uint64_t rcx = count, rsi = (uint64_t)area + (source), rdi = (uint64_t)area + (destination),           \
-			 rax = accumulator;                                                                            \
-		RUN(instruction);                                                                                      \
-		show(name, rcx, rsi, rdi);                                                                             \
+#define CASE(name, protect, protection, instruction, count, source, destination, accumulator)                \
+	do {                                                                                                 \
+		start();                                                                                     \
+		CHECK(!mprotect(area + (protect)*PAGE, PAGE, protection));                                   \
+		uint64_t rcx = count, rsi = (uint64_t)area + (source), rdi = (uint64_t)area + (destination), \
+		         rax = accumulator;                                                                  \
+		RUN(instruction);                                                                            \
+		show(name, rcx, rsi, rdi);                                                                   \
 	} while (0)
 
 int main(void)

@@ -1,4 +1,5 @@
-/* signalfd: blocked signals read from a descriptor, with their siginfo; poll on it; signals that were merged. */
+/* signalfd: blocked signals read from a descriptor, with their siginfo; poll on it; signals that were merged.
+ */
 #include "check.h"
 #include <poll.h>
 #include <signal.h>
@@ -28,8 +29,8 @@ int main(void)
 	ssize_t size = read(fd, info, sizeof info);
 	CHECK(size > 0);
 	for (int i = 0; i < (int)(size / (ssize_t)sizeof *info); i++)
-		printf("signal %u code %d value %d from %s\n", info[i].ssi_signo, info[i].ssi_code, info[i].ssi_int,
-			info[i].ssi_pid == (unsigned)getpid() ? "self" : "other");
+		printf("signal %u code %d value %d from %s\n", info[i].ssi_signo, info[i].ssi_code,
+		        info[i].ssi_int, info[i].ssi_pid == (unsigned)getpid() ? "self" : "other");
 
 	pid_t child = fork();
 	if (child == 0)

@@ -1,7 +1,7 @@
 /*
- * What a handler finds on entry: arguments in registers, stack aligned, direction flag clear, the red zone of the
- * interrupted code untouched, the frame's extended state as large as the kernel promises, the return address a
- * restorer that the program itself gave; and a frame built by hand taken by rt_sigreturn.
+ * What a handler finds on entry: arguments in registers, stack aligned, direction flag clear, the red zone of
+ * the interrupted code untouched, the frame's extended state as large as the kernel promises, the return
+ * address a restorer that the program itself gave; and a frame built by hand taken by rt_sigreturn.
  */
 #include "check.h"
 #include <signal.h>
@@ -65,38 +65,38 @@ static int red_zone(void)
 {
 	uint64_t good;
 	asm volatile("movl $1, %%r8d\n"
-		     "movl $0x5a, %%eax\n"
-		     "movl $128, %%ecx\n"
-		     "leaq -1024(%%rsp), %%rsp\n" /* our own room: the compiler may use the red zone too */
-		     "leaq -128(%%rsp), %%rdi\n"
-		     "rep stosb\n"
-		     "std\n"
-		     "movl %[getpid], %%eax\n"
-		     "syscall\n"
-		     "movl %%eax, %%edi\n"
-		     "movl %%eax, %%esi\n"
-		     "movl %[sig], %%edx\n"
-		     "movl %[tgkill], %%eax\n"
-		     "syscall\n"
-		     "pushfq\n" /* uses 8 bytes of it: checked from -120 on */
-		     "popq %%rsi\n"
-		     "cld\n"
-		     "testl $0x400, %%esi\n"
-		     "jnz 1f\n"
-		     "xorl %%r8d, %%r8d\n"
-		     "1:\n"
-		     "movl $120, %%ecx\n"
-		     "leaq -128(%%rsp), %%rdi\n"
-		     "movl $0x5a, %%eax\n"
-		     "repe scasb\n"
-		     "je 2f\n"
-		     "xorl %%r8d, %%r8d\n"
-		     "2:\n"
-		     "leaq 1024(%%rsp), %%rsp\n"
-		     "movq %%r8, %[good]\n"
-		     : [good] "=r"(good)
-		     : [getpid] "i"(SYS_getpid), [tgkill] "i"(SYS_tgkill), [sig] "i"(SIGUSR1)
-		     : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r11", "memory", "cc");
+	             "movl $0x5a, %%eax\n"
+	             "movl $128, %%ecx\n"
+	             "leaq -1024(%%rsp), %%rsp\n" /* our own room: the compiler may use the red zone too */
+	             "leaq -128(%%rsp), %%rdi\n"
+	             "rep stosb\n"
+	             "std\n"
+	             "movl %[getpid], %%eax\n"
+	             "syscall\n"
+	             "movl %%eax, %%edi\n"
+	             "movl %%eax, %%esi\n"
+	             "movl %[sig], %%edx\n"
+	             "movl %[tgkill], %%eax\n"
+	             "syscall\n"
+	             "pushfq\n" /* uses 8 bytes of it: checked from -120 on */
+	             "popq %%rsi\n"
+	             "cld\n"
+	             "testl $0x400, %%esi\n"
+	             "jnz 1f\n"
+	             "xorl %%r8d, %%r8d\n"
+	             "1:\n"
+	             "movl $120, %%ecx\n"
+	             "leaq -128(%%rsp), %%rdi\n"
+	             "movl $0x5a, %%eax\n"
+	             "repe scasb\n"
+	             "je 2f\n"
+	             "xorl %%r8d, %%r8d\n"
+	             "2:\n"
+	             "leaq 1024(%%rsp), %%rsp\n"
+	             "movq %%r8, %[good]\n"
+	             : [good] "=r"(good)
+	             : [getpid] "i"(SYS_getpid), [tgkill] "i"(SYS_tgkill), [sig] "i"(SIGUSR1)
+	             : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r11", "memory", "cc");
 	return (int)good;
 }
 
@@ -110,7 +110,8 @@ static void __attribute__((noreturn)) arrive(void)
 
 int main(void)
 {
-	struct sigaction action = {.sa_sigaction = (void (*)(int, siginfo_t *, void *))raw_handler, .sa_flags = SA_SIGINFO};
+	struct sigaction action = {
+	        .sa_sigaction = (void (*)(int, siginfo_t *, void *))raw_handler, .sa_flags = SA_SIGINFO};
 	CHECK(!sigaction(SIGUSR1, &action, NULL));
 	for (int i = 0; i < 100; i++)
 		raise(SIGUSR1);

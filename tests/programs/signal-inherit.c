@@ -1,7 +1,7 @@
 /* run: | --children */
 /*
- * Across execve: handlers become defaults, ignored signals stay ignored, the mask and pending signals stay, the
- * alternate stack goes, a running timer goes on. The program runs itself again and prints what it finds.
+ * Across execve: handlers become defaults, ignored signals stay ignored, the mask and pending signals stay,
+ * the alternate stack goes, a running timer goes on. The program runs itself again and prints what it finds.
  */
 #include "check.h"
 #include <signal.h>

@@ -1,6 +1,7 @@
 /*
- * Job control: SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU stop a child and SIGCONT makes it go on, seen by waitpid and waitid
- * exactly once each; a handler for SIGCONT runs; a stopped child can be killed; threads stop together.
+ * Job control: SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU stop a child and SIGCONT makes it go on, seen by waitpid
+ * and waitid exactly once each; a handler for SIGCONT runs; a stopped child can be killed; threads stop
+ * together.
  */
 #include "check.h"
 #include <pthread.h>
@@ -11,7 +12,7 @@
 static struct {
 	volatile unsigned long counter[3];
 	volatile int continued, stop_handled;
-} *shared;
+} * shared;
 
 static void on_cont(int sig)
 {

@@ -1,6 +1,6 @@
 /*
- * sigsetjmp and siglongjmp out of handlers, synchronous and asynchronous, many times: nothing may pile up in the
- * stub, and the mask is restored or not as asked.
+ * sigsetjmp and siglongjmp out of handlers, synchronous and asynchronous, many times: nothing may pile up in
+ * the stub, and the mask is restored or not as asked.
  */
 #include "check.h"
 #include <setjmp.h>

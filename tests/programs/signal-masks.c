@@ -1,6 +1,7 @@
 /*
- * Signal masks: sigprocmask in all its ways, pthread_sigmask per thread, sa_mask during a handler, sigpending, order
- * of delivery after unblocking, SIGKILL and SIGSTOP cannot be blocked, masks survive handlers and are restored.
+ * Signal masks: sigprocmask in all its ways, pthread_sigmask per thread, sa_mask during a handler,
+ * sigpending, order of delivery after unblocking, SIGKILL and SIGSTOP cannot be blocked, masks survive
+ * handlers and are restored.
  */
 #include "check.h"
 #include <pthread.h>

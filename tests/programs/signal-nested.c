@@ -1,6 +1,6 @@
 /*
- * Handlers interrupted by handlers, several deep, by faults and by sent signals; each returns to the one below with
- * its registers intact.
+ * Handlers interrupted by handlers, several deep, by faults and by sent signals; each returns to the one
+ * below with its registers intact.
  */
 #include "check.h"
 #include <signal.h>

@@ -1,6 +1,6 @@
 /*
- * SA_NODEFER (the handler may be interrupted by its own signal), SA_RESETHAND (back to the default on entry), both,
- * neither; what sigaction says of them afterwards.
+ * SA_NODEFER (the handler may be interrupted by its own signal), SA_RESETHAND (back to the default on entry),
+ * both, neither; what sigaction says of them afterwards.
  */
 #include "check.h"
 #include <signal.h>
@@ -16,7 +16,7 @@ static void handler(int sig)
 		deepest = depth;
 	CHECK(!sigaction(sig, NULL, &now));
 	printf("  depth %d, now %s, flags %#x\n", depth, now.sa_handler == SIG_DFL ? "default" : "handler",
-		now.sa_flags & ~0x4000000);
+	        now.sa_flags & ~0x4000000);
 	if (total < 3 && now.sa_handler != SIG_DFL)
 		raise(sig);
 	depth--;
@@ -32,7 +32,7 @@ static void try(const char *name, int flags)
 	printf("  deepest %d, total %d\n", deepest, total);
 	CHECK(!sigaction(SIGCHLD, NULL, &now));
 	printf("  afterwards %s, flags %#x\n", now.sa_handler == SIG_DFL ? "default" : "handler",
-		now.sa_flags & ~0x4000000);
+	        now.sa_flags & ~0x4000000);
 	CHECK_EQ(now.sa_flags & flags, flags);
 }
 

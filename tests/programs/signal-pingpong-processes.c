@@ -1,7 +1,8 @@
 /* timeout: 120 */
 /*
- * The sigsuspend race: two processes wake each other 100 000 times. Each blocks its signal except inside sigsuspend;
- * a signal lost between the test and the wait hangs both until the alarm. The child ends when the parent is done.
+ * The sigsuspend race: two processes wake each other 100 000 times. Each blocks its signal except inside
+ * sigsuspend; a signal lost between the test and the wait hangs both until the alarm. The child ends when the
+ * parent is done.
  */
 #include "check.h"
 #include <signal.h>

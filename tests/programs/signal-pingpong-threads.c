@@ -1,7 +1,7 @@
 /* timeout: 120 */
 /*
- * The same between two threads of one process with pthread_kill, half of the waits in sigsuspend and half in ppoll and
- * pselect, whose mask argument must open the window as atomically.
+ * The same between two threads of one process with pthread_kill, half of the waits in sigsuspend and half in
+ * ppoll and pselect, whose mask argument must open the window as atomically.
  */
 #include "check.h"
 #include <poll.h>

@@ -9,9 +9,10 @@ static void show(const char *what)
 	CHECK(file);
 	printf("%s\n", what);
 	while (fgets(line, sizeof line, file))
-		if (!strncmp(line, "SigBlk", 6) || !strncmp(line, "SigIgn", 6) || !strncmp(line, "SigPnd", 6) ||
-			!strncmp(line, "ShdPnd", 6) || !strncmp(line, "Threads", 7) || !strncmp(line, "TracerPid", 9) ||
-			!strncmp(line, "Seccomp:", 8) || !strncmp(line, "NoNewPrivs", 10))
+		if (!strncmp(line, "SigBlk", 6) || !strncmp(line, "SigIgn", 6) ||
+		        !strncmp(line, "SigPnd", 6) || !strncmp(line, "ShdPnd", 6) ||
+		        !strncmp(line, "Threads", 7) || !strncmp(line, "TracerPid", 9) ||
+		        !strncmp(line, "Seccomp:", 8) || !strncmp(line, "NoNewPrivs", 10))
 			printf("  %s", line);
 	fclose(file);
 }

@@ -1,6 +1,6 @@
 /*
- * Real-time signals: queued, not merged; the lowest number first, within one number in the order sent; the values
- * arrive; standard signals are merged; the queue limit gives EAGAIN.
+ * Real-time signals: queued, not merged; the lowest number first, within one number in the order sent; the
+ * values arrive; standard signals are merged; the queue limit gives EAGAIN.
  */
 #include "check.h"
 #include <signal.h>

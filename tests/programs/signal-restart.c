@@ -1,6 +1,6 @@
 /*
- * SA_RESTART against EINTR: read and write on pipes, nanosleep, poll, select, futex, wait, sem_wait, connect-like
- * calls.
+ * SA_RESTART against EINTR: read and write on pipes, nanosleep, poll, select, futex, wait, sem_wait,
+ * connect-like calls.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 static struct shared {
 	volatile int handled, returned;
-} *shared;
+} * shared;
 static int pipe_fds[2];
 
 static void handler(int sig)
@@ -28,8 +28,8 @@ static void handler(int sig)
 }
 
 /*
- * Forks a child that sends signals to this process until the call returned. One may come before the call begins, so
- * there are many. For calls that restart it ends the wait after some.
+ * Forks a child that sends signals to this process until the call returned. One may come before the call
+ * begins, so there are many. For calls that restart it ends the wait after some.
  */
 static pid_t interrupter(int finish)
 {
@@ -63,15 +63,15 @@ static void report(const char *name, long result, int error)
 	printf("  %s: %ld%s%s\n", name, result, result < 0 ? " " : "", result < 0 ? strerror(error) : "");
 }
 
-#define TRY(name, finish, call)                                                                                        \
-	do {                                                                                                           \
-		shared->handled = shared->returned = 0;                                                                \
-		pid_t child = interrupter(finish);                                                                     \
-		errno = 0;                                                                                             \
-		long result = (long)(call);                                                                            \
-		int error = errno;                                                                                     \
-		reap(child);                                                                                           \
-		report(name, result, error);                                                                           \
+#define TRY(name, finish, call)                                                                              \
+	do {                                                                                                 \
+		shared->handled = shared->returned = 0;                                                      \
+		pid_t child = interrupter(finish);                                                           \
+		errno = 0;                                                                                   \
+		long result = (long)(call);                                                                  \
+		int error = errno;                                                                           \
+		reap(child);                                                                                 \
+		report(name, result, error);                                                                 \
 	} while (0)
 
 static void drain(void)

@@ -1,4 +1,5 @@
-/* siginfo of every sender: kill, tgkill, raise, sigqueue, timers, SIGIO of a pipe, SIGCHLD; sigaction read back. */
+/* siginfo of every sender: kill, tgkill, raise, sigqueue, timers, SIGIO of a pipe, SIGCHLD; sigaction read
+ * back. */
 #include "check.h"
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * Endless recursion on the main stack, then on a thread's stack: SIGSEGV on the alternate stack at an address near
- * rsp; the program recovers with siglongjmp, several times.
+ * Endless recursion on the main stack, then on a thread's stack: SIGSEGV on the alternate stack at an address
+ * near rsp; the program recovers with siglongjmp, several times.
  */
 #include "check.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * SIGALRM at 10 kHz over a computing loop: integer, floating-point and vector results must stay right, and the
- * signals must arrive. The storm goes on while libc, the vdso and system calls are used.
+ * SIGALRM at 10 kHz over a computing loop: integer, floating-point and vector results must stay right, and
+ * the signals must arrive. The storm goes on while libc, the vdso and system calls are used.
  */
 #include "check.h"
 #include <math.h>
@@ -77,7 +77,7 @@ int main(void)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (rounds > 1)
 			CHECK(now.tv_sec > before.tv_sec ||
-				(now.tv_sec == before.tv_sec && now.tv_nsec >= before.tv_nsec));
+			        (now.tv_sec == before.tv_sec && now.tv_nsec >= before.tv_nsec));
 		CHECK(getppid() > 0);
 	} while (rounds < 50 || signals < 3000 || now.tv_sec - begin.tv_sec < 1);
 	CHECK(!setitimer(ITIMER_REAL, &off, NULL));

@@ -1,6 +1,7 @@
 /*
- * Signals at 10 kHz while every block is new: code is generated, run once and replaced, libraries of libc functions
- * are used for the first time, threads start. Most signals find the program waiting for a translation.
+ * Signals at 10 kHz while every block is new: code is generated, run once and replaced, libraries of libc
+ * functions are used for the first time, threads start. Most signals find the program waiting for a
+ * translation.
  */
 #include "emit.h"
 #include <pthread.h>
@@ -62,7 +63,8 @@ int main(void)
 	sigaddset(&alarms, SIGALRM);
 
 	area = mmap(NULL, AREA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	handler_code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	handler_code =
+	        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(area != MAP_FAILED && handler_code != MAP_FAILED);
 	CHECK(!sigaction(SIGALRM, &action, NULL));
 	CHECK(!setitimer(ITIMER_REAL, &timer, NULL));

@@ -1,7 +1,7 @@
 /* run: | --children */
 /*
- * Signals at 2 kHz while the program forks, vforks, spawns, execs and starts threads: every child gives its status,
- * nothing hangs. The children inherit no timer.
+ * Signals at 2 kHz while the program forks, vforks, spawns, execs and starts threads: every child gives its
+ * status, nothing hangs. The children inherit no timer.
  */
 #include "check.h"
 #include <pthread.h>
@@ -40,7 +40,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1) {
 		CHECK(!getitimer(ITIMER_REAL, &now));
-		/* a spawned child keeps the mask and has the default action; the timer went with the parent */
+		/* a spawned child keeps the mask and has the default action; the timer went with the parent
+		 */
 		CHECK_EQ(now.it_value.tv_usec, 0);
 		return atoi(argv[1]);
 	}

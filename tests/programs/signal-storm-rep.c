@@ -1,6 +1,6 @@
 /*
- * Signals at 10 kHz over long rep instructions: they are interrupted in the middle and go on; the context shows
- * rcx, rsi and rdi that fit together, and the memory is right at the end.
+ * Signals at 10 kHz over long rep instructions: they are interrupted in the middle and go on; the context
+ * shows rcx, rsi and rdi that fit together, and the memory is right at the end.
  */
 #include "check.h"
 #include <signal.h>
@@ -51,17 +51,23 @@ int main(void)
 	for (int round = 0; round < 5; round++) {
 		uint64_t rcx = SIZE / 8, rsi = 0, rdi = (uint64_t)destination;
 		asm volatile(".globl rep_stos; rep_stos: rep stosq"
-			     : "+c"(rcx), "+D"(rdi)
-			     : "a"(0x0123456789abcdef)
-			     : "memory");
+		             : "+c"(rcx), "+D"(rdi)
+		             : "a"(0x0123456789abcdef)
+		             : "memory");
 		CHECK_EQ(rcx, 0);
 		for (unsigned i = 0; i < SIZE; i += 8)
 			CHECK_EQ(*(uint64_t *)(destination + i), 0x0123456789abcdef);
 		rcx = SIZE, rdi = (uint64_t)destination;
-		asm volatile(".globl rep_scas; rep_scas: repne scasb" : "+c"(rcx), "+D"(rdi) : "a"(0x77) : "memory", "cc");
+		asm volatile(".globl rep_scas; rep_scas: repne scasb"
+		             : "+c"(rcx), "+D"(rdi)
+		             : "a"(0x77)
+		             : "memory", "cc");
 		CHECK_EQ(rcx, 0);
 		rcx = SIZE, rdi = (uint64_t)destination, rsi = (uint64_t)source;
-		asm volatile(".globl rep_movs; rep_movs: rep movsb" : "+c"(rcx), "+D"(rdi), "+S"(rsi) : : "memory");
+		asm volatile(".globl rep_movs; rep_movs: rep movsb"
+		             : "+c"(rcx), "+D"(rdi), "+S"(rsi)
+		             :
+		             : "memory");
 		CHECK_EQ(rcx, 0);
 		CHECK(!memcmp(source, destination, SIZE));
 	}

@@ -1,6 +1,6 @@
 /*
- * A storm of signals over a loop of system calls: pipes, futexes, memory maps, clocks. With SA_RESTART every transfer
- * must be complete; without, every EINTR must have left things as they were.
+ * A storm of signals over a loop of system calls: pipes, futexes, memory maps, clocks. With SA_RESTART every
+ * transfer must be complete; without, every EINTR must have left things as they were.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -53,7 +53,8 @@ static void storm(int flags, unsigned rounds)
 		}
 		CHECK_EQ(syscall(SYS_getpid), self);
 		if (i % 50 == 0) {
-			char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			char *page =
+			        mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 			CHECK(page != MAP_FAILED);
 			page[5000] = (char)i;
 			CHECK(!mprotect(page, 4096, PROT_READ));

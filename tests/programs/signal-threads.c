@@ -1,6 +1,7 @@
 /*
- * Signals and threads: those sent to the process go to a thread that does not block them, those sent to a thread stay
- * there; pthread_kill storms at computing threads whose sums must stay right; a thread blocked in a call is woken.
+ * Signals and threads: those sent to the process go to a thread that does not block them, those sent to a
+ * thread stay there; pthread_kill storms at computing threads whose sums must stay right; a thread blocked in
+ * a call is woken.
  */
 #include "check.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * Timers: setitimer of all three kinds, timer_create with signal, thread id and thread function, overrun counts,
- * alarm, getitimer, timerfd, cancelling.
+ * Timers: setitimer of all three kinds, timer_create with signal, thread id and thread function, overrun
+ * counts, alarm, getitimer, timerfd, cancelling.
  */
 #include "check.h"
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* sigwait, sigwaitinfo, sigtimedwait: pending before, arriving during, timing out, interrupted by another handler. */
+/* sigwait, sigwaitinfo, sigtimedwait: pending before, arriving during, timing out, interrupted by another
+ * handler. */
 #include "check.h"
 #include <pthread.h>
 #include <signal.h>

@@ -1,14 +1,14 @@
 /* build: -mcx16 */
 /*
- * Atomic instructions under contention: add, exchange, compare-and-swap of 1 to 16 bytes, or/and/xor, bit test and
- * set; nothing is lost. Store buffering is seen only where x86 allows it.
+ * Atomic instructions under contention: add, exchange, compare-and-swap of 1 to 16 bytes, or/and/xor, bit
+ * test and set; nothing is lost. Store buffering is seen only where x86 allows it.
  */
 #include "check.h"
 #include <pthread.h>
 #include <sched.h>
 
 #define THREADS 4
-#define ROUNDS	50000
+#define ROUNDS  50000
 
 static struct {
 	uint8_t byte;
@@ -23,9 +23,9 @@ static int compare_swap_16(uint64_t *target, uint64_t *expected, const uint64_t 
 {
 	char equal;
 	asm volatile("lock cmpxchg16b %1; setz %0"
-		     : "=q"(equal), "+m"(*(__int128 *)target), "+a"(expected[0]), "+d"(expected[1])
-		     : "b"(wanted[0]), "c"(wanted[1])
-		     : "cc", "memory");
+	             : "=q"(equal), "+m"(*(__int128 *)target), "+a"(expected[0]), "+d"(expected[1])
+	             : "b"(wanted[0]), "c"(wanted[1])
+	             : "cc", "memory");
 	return equal;
 }
 
@@ -37,7 +37,8 @@ static void *work(void *arg)
 		__atomic_fetch_add(&shared.word, 3, __ATOMIC_SEQ_CST);
 		__atomic_fetch_sub(&shared.dword, 1, __ATOMIC_SEQ_CST);
 		uint64_t old = __atomic_load_n(&shared.qword, __ATOMIC_SEQ_CST);
-		while (!__atomic_compare_exchange_n(&shared.qword, &old, old * 3 + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		while (!__atomic_compare_exchange_n(
+		        &shared.qword, &old, old * 3 + 1, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			;
 		exchanged += __atomic_exchange_n(&shared.swapped, self * ROUNDS + i, __ATOMIC_SEQ_CST);
 		__atomic_fetch_xor(&shared.bits, 1ull << (self * 16 + i % 16), __ATOMIC_SEQ_CST);
@@ -92,7 +93,7 @@ int main(void)
 	CHECK_EQ(exchanged, expected);
 	CHECK_EQ(shared.byte, (uint8_t)(THREADS * ROUNDS));
 	CHECK_EQ(shared.word, (uint16_t)(3 * THREADS * ROUNDS));
-	CHECK_EQ(shared.dword, (uint32_t)-(THREADS * ROUNDS));
+	CHECK_EQ(shared.dword, (uint32_t) - (THREADS * ROUNDS));
 	CHECK_EQ(shared.pair[0], THREADS * ROUNDS);
 	CHECK_EQ(shared.pair[1], 2 * THREADS * ROUNDS);
 	CHECK_EQ(shared.split_line[1], THREADS * ROUNDS);

@@ -1,4 +1,5 @@
-/* Threads with thread-local data: each computes its own sum; create, join, return values, keys and their destructors. */
+/* Threads with thread-local data: each computes its own sum; create, join, return values, keys and their
+ * destructors. */
 #include "check.h"
 #include <pthread.h>
 

@@ -1,4 +1,5 @@
-/* Cancellation: deferred in a blocking call, asynchronous in a computing loop, disabled, cleanup handlers, in order. */
+/* Cancellation: deferred in a blocking call, asynchronous in a computing loop, disabled, cleanup handlers, in
+ * order. */
 #include "check.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -91,8 +92,9 @@ int main(void)
 		const char *name;
 		void *(*run)(void *);
 		unsigned sum;
-	} kinds[] = {{"deferred, in read", in_read, 101}, {"asynchronous", in_loop, 1}, {"disabled first", test_point, 1},
-		{"condition variable", in_wait, 1}, {"pthread_exit", by_exit, 1}};
+	} kinds[] = {{"deferred, in read", in_read, 101}, {"asynchronous", in_loop, 1},
+	        {"disabled first", test_point, 1}, {"condition variable", in_wait, 1},
+	        {"pthread_exit", by_exit, 1}};
 
 	alarm(50);
 	CHECK(!pipe(fds));

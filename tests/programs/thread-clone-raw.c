@@ -1,7 +1,7 @@
 /*
- * clone and clone3 as system calls, without libc's help: a thread with its own stack and TLS that shares memory, sets
- * and clears the tid words, and ends with the exit system call. The child starts at the instruction after the call
- * with its registers.
+ * clone and clone3 as system calls, without libc's help: a thread with its own stack and TLS that shares
+ * memory, sets and clears the tid words, and ends with the exit system call. The child starts at the
+ * instruction after the call with its registers.
  */
 #include "check.h"
 #include <linux/futex.h>
@@ -10,16 +10,17 @@
 #include <sys/mman.h>
 #include <asm/prctl.h>
 
-#define FLAGS                                                                                                          \
-	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |             \
-		CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
+#define FLAGS                                                                                                \
+	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS |   \
+	        CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID)
 
 struct shared {
 	uint64_t seen_fs, seen_registers, sum, input;
 	uint32_t parent_tid, child_tid, real_tid;
 };
 
-/* Everything the child does; no libc: its FS base is not libc's. r12 to r15 and xmm7 must come over from the parent. */
+/* Everything the child does; no libc: its FS base is not libc's. r12 to r15 and xmm7 must come over from the
+ * parent. */
 long start_clone(long number, long a, long b, long c, long d, long e, struct shared *shared);
 asm(".globl start_clone\n"
     "start_clone:\n"
@@ -87,17 +88,17 @@ int main(void)
 		long tid;
 		if (round & 1) {
 			struct clone_args args = {.flags = FLAGS,
-				.child_tid = (uint64_t)&shared.child_tid,
-				.parent_tid = (uint64_t)&shared.parent_tid,
-				.stack = (uint64_t)stack,
-				.stack_size = 65536,
-				.tls = (uint64_t)tls};
+			        .child_tid = (uint64_t)&shared.child_tid,
+			        .parent_tid = (uint64_t)&shared.parent_tid,
+			        .stack = (uint64_t)stack,
+			        .stack_size = 65536,
+			        .tls = (uint64_t)tls};
 			tid = start_clone(SYS_clone3, (long)&args, sizeof args, 0, 0, 0, &shared);
 			if (tid == -ENOSYS)
 				continue;
 		} else {
 			tid = start_clone(SYS_clone, FLAGS, (long)(stack + 65536), (long)&shared.parent_tid,
-				(long)&shared.child_tid, (long)tls, &shared);
+			        (long)&shared.child_tid, (long)tls, &shared);
 		}
 		CHECK(tid > 0);
 		wait_gone(&shared.child_tid);

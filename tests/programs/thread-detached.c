@@ -1,4 +1,5 @@
-/* Detached threads, some on stacks of the program's own; one that unmaps its own stack and exits by system call. */
+/* Detached threads, some on stacks of the program's own; one that unmaps its own stack and exits by system
+ * call. */
 #include "check.h"
 #include <linux/futex.h>
 #include <pthread.h>
@@ -50,7 +51,7 @@ int main(void)
 		CHECK(stack != MAP_FAILED);
 		tid = 1;
 		int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
-			    CLONE_CHILD_CLEARTID;
+		            CLONE_CHILD_CLEARTID;
 		CHECK(clone(unmap_and_exit, stack + STACK, flags, stack, NULL, NULL, &tid) > 0);
 		while (__atomic_load_n(&tid, __ATOMIC_SEQ_CST))
 			syscall(SYS_futex, &tid, FUTEX_WAIT, 1, NULL, NULL, 0);

@@ -1,7 +1,7 @@
 /* run: | --children */
 /*
- * execve from a thread that is not the first, while others compute, sleep and hold locks: all others go, the new
- * program keeps the process id and has one thread.
+ * execve from a thread that is not the first, while others compute, sleep and hold locks: all others go, the
+ * new program keeps the process id and has one thread.
  */
 #include "check.h"
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /* cases: main other signal-storm nested */
 /* expect: exit 42 */
 /*
- * exit_group while other threads compute, create threads, wait in locks and translate new code: the process ends with
- * the status given, at once.
+ * exit_group while other threads compute, create threads, wait in locks and translate new code: the process
+ * ends with the status given, at once.
  */
 #include "check.h"
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /*
- * fork in a program with running threads, many times, from different threads: the child has one thread, its memory
- * works, its own threads work. pthread_atfork handlers run in order.
+ * fork in a program with running threads, many times, from different threads: the child has one thread, its
+ * memory works, its own threads work. pthread_atfork handlers run in order.
  */
 #include "check.h"
 #include <pthread.h>

@@ -1,5 +1,6 @@
 /* expect: exit 0 */
-/* The main thread ends with pthread_exit; the others go on, and the last one's exit ends the process with status 0. */
+/* The main thread ends with pthread_exit; the others go on, and the last one's exit ends the process with
+ * status 0. */
 #include "check.h"
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /*
- * Robust mutexes: the owner dies (a thread that exits, a process that is killed) and the next locker is told, once.
- * The kernel walks the list after the thread is gone.
+ * Robust mutexes: the owner dies (a thread that exits, a process that is killed) and the next locker is told,
+ * once. The kernel walks the list after the thread is gone.
  */
 #include "check.h"
 #include <pthread.h>
@@ -13,7 +13,8 @@ static void init(pthread_mutex_t *mutex, int shared)
 	pthread_mutexattr_t attr;
 	CHECK(!pthread_mutexattr_init(&attr));
 	CHECK(!pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST));
-	CHECK(!pthread_mutexattr_setpshared(&attr, shared ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE));
+	CHECK(!pthread_mutexattr_setpshared(
+	        &attr, shared ? PTHREAD_PROCESS_SHARED : PTHREAD_PROCESS_PRIVATE));
 	CHECK(!pthread_mutex_init(mutex, &attr));
 }
 

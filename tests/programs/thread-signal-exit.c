@@ -1,6 +1,6 @@
 /*
- * Signals sent to threads that are about to exit or were just created: each is handled, or the thread was gone
- * (ESRCH); none kills the process, none is handled on a wrong thread.
+ * Signals sent to threads that are about to exit or were just created: each is handled, or the thread was
+ * gone (ESRCH); none kills the process, none is handled on a wrong thread.
  */
 #include "check.h"
 #include <pthread.h>

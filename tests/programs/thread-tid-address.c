@@ -1,6 +1,6 @@
 /*
- * set_tid_address and CLONE_CHILD_CLEARTID: the word the kernel clears when a thread is gone; get_robust_list; thread
- * names; the tid of each thread is its own.
+ * set_tid_address and CLONE_CHILD_CLEARTID: the word the kernel clears when a thread is gone;
+ * get_robust_list; thread names; the tid of each thread is its own.
  */
 #include "check.h"
 #include <linux/futex.h>
@@ -66,8 +66,8 @@ int main(void)
 	static char stack[65536] __attribute__((aligned(16)));
 	static pid_t child_tid, parent_tid;
 	int status;
-	pid_t child = clone(child_body, stack + sizeof stack, CLONE_CHILD_SETTID | CLONE_PARENT_SETTID | SIGCHLD, NULL,
-		&parent_tid, NULL, &child_tid);
+	pid_t child = clone(child_body, stack + sizeof stack,
+	        CLONE_CHILD_SETTID | CLONE_PARENT_SETTID | SIGCHLD, NULL, &parent_tid, NULL, &child_tid);
 	CHECK(child > 0);
 	CHECK_EQ(parent_tid, child);
 	CHECK_EQ(child_tid, 0);

@@ -275,7 +275,7 @@ static void test_call(void **state)
 	const struct site *site = site_for(&translation, 0x10005);
 
 	(void)state;
-	expect(&translation, 0, "push jmp mov cmp jnz mov mov test");
+	expect(&translation, 0, "push jmp mov lea jrcxz mov lea jmp mov mov test");
 	assert_int_equal(translation.callee_count, 1);
 	assert_int_equal(translation.callees[0], 0x10005);
 	assert_true(back->wants_thunk);
@@ -284,7 +284,7 @@ static void test_call(void **state)
 	assert_int_equal(fixup_at(&translation, back->thunk_next)->kind, FIXUP_ROUTINE);
 	assert_int_equal(fixup_at(&translation, back->thunk_next)->value, ROUTINE_MISS);
 	assert_int_equal(record_at(&translation, back->thunk)->pc, 5);
-	assert_int_equal(record_at(&translation, back->thunk)->state, RECORD_RCX | RECORD_RAX);
+	assert_int_equal(record_at(&translation, back->thunk)->state, RECORD_RCX | RECORD_R11);
 	expect_exit(&translation, site->exit, 0x10005);
 
 	/* The literal: aligned, and the return address. */
@@ -508,7 +508,7 @@ static void test_syscall(void **state)
 	        TRANSLATE(true, 0x0f, 0x05, 0x48, 0x3d, 0x01, 0xf0, 0xff, 0xff, 0xc3);
 
 	(void)state;
-	expect(&translation, 0, "mov mov jmp mov cmp jnz mov mov cmp");
+	expect(&translation, 0, "mov mov jmp mov lea jrcxz mov lea jmp mov mov cmp");
 	assert_int_equal(fixup_at(&translation, 10)->value, 2);
 	assert_int_equal(fixup_at(&translation, 19)->value, ROUTINE_SYSCALL);
 	assert_true(entry_for(&translation, 2)->wants_thunk);
@@ -522,7 +522,7 @@ static void test_pieces(void **state)
 	uint64_t address;
 
 	(void)state;
-	assert_int_equal(translate_thunk(PC, &translation), 0);
+	assert_int_equal(translate_thunk(PC, false, &translation), 0);
 	expect(&translation, 0, "mov lea jrcxz mov lea");
 	assert_int_equal(translation.entry_count, 1);
 	assert_int_equal(translation.site_count, 1);
@@ -577,7 +577,7 @@ static void test_self_check(void **state)
 	expect(&translation, 0,
 	        "mov mov mov mov lea jrcxz jmp mov movzx lea jrcxz jmp mov movzx lea jrcxz jmp mov mov nop");
 	assert_int_equal(record_at(&translation, 0)->state, RECORD_BOUNDARY | RECORD_TRANSIT);
-	assert_int_equal(record_at(&translation, 30)->state, RECORD_RCX | RECORD_RAX);
+	assert_int_equal(record_at(&translation, 30)->state, RECORD_RCX | RECORD_R11);
 	translation_free(&translation);
 }
 

@@ -106,7 +106,7 @@ static void run_to_fault(struct harness *harness, struct cpu *cpu)
 		cpu->pc = cpu->regs[1];
 		cpu->regs[1] = slots[SLOT_RCX];
 		if (harness_left == LEFT_MISS) {
-			cpu->regs[0] = slots[SLOT_RAX];
+			cpu->regs[11] = slots[SLOT_R11];
 			harness_chain(harness, cpu->pc);
 		}
 	}

@@ -401,7 +401,7 @@ static inline void harness_chain(struct harness *harness, uint64_t pc)
 	if (!thunk) {
 		struct translation translation;
 
-		assert_int_equal(translate_thunk(pc, &translation), 0);
+		assert_int_equal(translate_thunk(pc, harness->request.loop_is_fast, &translation), 0);
 		placed = harness_place(harness, &translation);
 		next = translation.entries[0].thunk_next;
 		harness_patch(placed->code + translation.sites[0].offset, code);
@@ -516,7 +516,7 @@ static inline void harness_run(struct harness *harness, struct cpu *cpu, uint64_
 		cpu->regs[1] = slots[SLOT_RCX];
 		miss = harness_left == LEFT_MISS;
 		if (miss) {
-			cpu->regs[0] = slots[SLOT_RAX];
+			cpu->regs[11] = slots[SLOT_R11];
 			harness->misses++;
 		} else {
 			harness->exits++;
@@ -641,8 +641,8 @@ static inline bool harness_rebuild(struct harness *harness, struct cpu *cpu)
 		cpu->regs[RECORD_BIASED_REGISTER(record->state)] -= slots[SLOT_PROGRAM_GS];
 	if (record->state & RECORD_RCX)
 		cpu->regs[1] = slots[SLOT_RCX];
-	if (record->state & RECORD_RAX)
-		cpu->regs[0] = slots[SLOT_RAX];
+	if (record->state & RECORD_R11)
+		cpu->regs[11] = slots[SLOT_R11];
 	if (record->state & RECORD_SCRATCH_A)
 		cpu->regs[RECORD_A_REGISTER(record->state)] = slots[SLOT_SCRATCH_A];
 	if (record->state & RECORD_SCRATCH_B)

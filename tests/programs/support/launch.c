@@ -3,14 +3,14 @@
  *
  *	launch [-t SECONDS] [-s STATUSFILE] [-i] -- COMMAND [ARG...]
  *
- * The shell cannot see the core-dump flag of a wait status, and `timeout` loses processes that change their process
- * group. So: the command runs in a session of its own with default signals and no open files above 2; launch is the
- * subreaper of everything the command starts, which makes every orphan a child of launch, and on a timeout exactly
- * these descendants are killed and no other process.
+ * The shell cannot see the core-dump flag of a wait status, and `timeout` loses processes that change their
+ *process group. So: the command runs in a session of its own with default signals and no open files above 2;
+ *launch is the subreaper of everything the command starts, which makes every orphan a child of launch, and on
+ *a timeout exactly these descendants are killed and no other process.
  *
- * STATUSFILE gets one line: `exit N`, `signal N`, `signal N core`, `timeout` or `cannot start: REASON`, and one more
- * line `left behind: COMM` for each process still there a while after the command ended. launch's own status is 0
- * when the command could be started and STATUSFILE written.
+ * STATUSFILE gets one line: `exit N`, `signal N`, `signal N core`, `timeout` or `cannot start: REASON`, and
+ *one more line `left behind: COMM` for each process still there a while after the command ended. launch's own
+ *status is 0 when the command could be started and STATUSFILE written.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -26,7 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long what the command leaves running (a daemon it started, bugnet's supervisor) may take to end by itself. */
+/* How long what the command leaves running (a daemon it started, bugnet's supervisor) may take to end by
+ * itself. */
 #define GRACE_SECONDS 5
 
 static double now(void)

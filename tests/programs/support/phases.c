@@ -1,7 +1,7 @@
 /* build: -O1 */
 /*
- * Runs for a second or two in many short phases, each of code not run before, with signals, threads, children and
- * system calls: the program whose supervisor is killed under it. Its output does not depend on time.
+ * Runs for a second or two in many short phases, each of code not run before, with signals, threads, children
+ * and system calls: the program whose supervisor is killed under it. Its output does not depend on time.
  */
 #include "../check.h"
 #include <pthread.h>
@@ -9,20 +9,21 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define F1(n)                                                                                                          \
-	static uint64_t __attribute__((noinline)) phase_##n(uint64_t x)                                                \
-	{                                                                                                              \
-		for (int i = 0; i < 20000 + n; i++)                                                                    \
-			x = mix(x, n * 2654435761u + (unsigned)i);                                                     \
-		return x;                                                                                              \
+#define F1(n)                                                                                                \
+	static uint64_t __attribute__((noinline)) phase_##n(uint64_t x)                                      \
+	{                                                                                                    \
+		for (int i = 0; i < 20000 + n; i++)                                                          \
+			x = mix(x, n * 2654435761u + (unsigned)i);                                           \
+		return x;                                                                                    \
 	}
-#define F10(n)	F1(n##0) F1(n##1) F1(n##2) F1(n##3) F1(n##4) F1(n##5) F1(n##6) F1(n##7) F1(n##8) F1(n##9)
-#define F100(n) F10(n##0) F10(n##1) F10(n##2) F10(n##3) F10(n##4) F10(n##5) F10(n##6) F10(n##7) F10(n##8) F10(n##9)
-#define P1(n)	phase_##n,
-#define P10(n)	P1(n##0) P1(n##1) P1(n##2) P1(n##3) P1(n##4) P1(n##5) P1(n##6) P1(n##7) P1(n##8) P1(n##9)
-#define P100(n) P10(n##0) P10(n##1) P10(n##2) P10(n##3) P10(n##4) P10(n##5) P10(n##6) P10(n##7) P10(n##8) P10(n##9)
-F100(1) F100(2)
-static uint64_t (*const phases[])(uint64_t) = {P100(1) P100(2)};
+#define F10(n) F1(n##0) F1(n##1) F1(n##2) F1(n##3) F1(n##4) F1(n##5) F1(n##6) F1(n##7) F1(n##8) F1(n##9)
+#define F100(n)                                                                                              \
+	F10(n##0) F10(n##1) F10(n##2) F10(n##3) F10(n##4) F10(n##5) F10(n##6) F10(n##7) F10(n##8) F10(n##9)
+#define P1(n)  phase_##n,
+#define P10(n) P1(n##0) P1(n##1) P1(n##2) P1(n##3) P1(n##4) P1(n##5) P1(n##6) P1(n##7) P1(n##8) P1(n##9)
+#define P100(n)                                                                                              \
+	P10(n##0) P10(n##1) P10(n##2) P10(n##3) P10(n##4) P10(n##5) P10(n##6) P10(n##7) P10(n##8) P10(n##9)
+F100(1) F100(2) static uint64_t (*const phases[])(uint64_t) = {P100(1) P100(2)};
 
 static volatile unsigned signals;
 

@@ -3,9 +3,10 @@
  *
  *	terminal-job KEYS COMMAND [ARG...]
  *
- * KEYS: one character each: c (^C), z (^Z), q (^\), d (^D), l (types a line), w (changes the window size). The next
- * key is pressed each time the command prints a line with `ready`. A stopped command is continued in the foreground.
- * Prints what the command printed and how each wait for it ended; exits 0 when the command ended.
+ * KEYS: one character each: c (^C), z (^Z), q (^\), d (^D), l (types a line), w (changes the window size).
+ *The next key is pressed each time the command prints a line with `ready`. A stopped command is continued in
+ *the foreground. Prints what the command printed and how each wait for it ended; exits 0 when the command
+ *ended.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -93,7 +94,8 @@ int main(int argc, char **argv)
 			}
 		}
 		if (fds[1].revents & POLLIN) {
-			ssize_t got = read(report[0], reported + reported_used, sizeof reported - reported_used);
+			ssize_t got =
+			        read(report[0], reported + reported_used, sizeof reported - reported_used);
 			if (got > 0)
 				reported_used += (size_t)got;
 		}
@@ -101,12 +103,12 @@ int main(int argc, char **argv)
 		while (*key && (ready = strstr(output + seen, "ready\r\n"))) {
 			seen = (size_t)(ready - output) + 7;
 			usleep(30000); /* let it reach its wait */
-			const char *text = *key == 'c' ? "\003"
-				: *key == 'z'	       ? "\032"
-				: *key == 'q'	       ? "\034"
-				: *key == 'd'	       ? "\004"
-				: *key == 'l'	       ? "a typed line\n"
-						       : "";
+			const char *text = *key == 'c'   ? "\003"
+			                   : *key == 'z' ? "\032"
+			                   : *key == 'q' ? "\034"
+			                   : *key == 'd' ? "\004"
+			                   : *key == 'l' ? "a typed line\n"
+			                                 : "";
 			if (*key == 'w') {
 				size.ws_col++;
 				ioctl(master, TIOCSWINSZ, &size);

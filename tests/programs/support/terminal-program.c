@@ -1,4 +1,5 @@
-/* What runs on the terminal in terminal-job: answers signals and lines, prints `ready` when it waits for the next. */
+/* What runs on the terminal in terminal-job: answers signals and lines, prints `ready` when it waits for the
+ * next. */
 #include "../check.h"
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -24,7 +25,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	printf("terminal %d %d %d, foreground %d, session leader %d\n", isatty(0), isatty(1), isatty(2),
-		tcgetpgrp(0) == getpgrp(), getsid(0) == getpid());
+	        tcgetpgrp(0) == getpgrp(), getsid(0) == getpid());
 	sigaction(SIGWINCH, &action, NULL);
 	sigaction(SIGCONT, &action, NULL);
 	if (!strcmp(how, "compute")) {
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
 		ssize_t size = read(0, line, sizeof line - 1);
 		if (size < 0) {
 			printf("%s%s%s%s\n", strerror(errno), interrupted ? ", interrupted" : "",
-				resized ? ", resized" : "", continued ? ", continued" : "");
+			        resized ? ", resized" : "", continued ? ", continued" : "");
 			if (resized) {
 				struct winsize window;
 				CHECK(!ioctl(0, TIOCGWINSZ, &window));

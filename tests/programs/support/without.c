@@ -16,10 +16,13 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		fail("usage: without ERRNO NUMBER[,NUMBER...] COMMAND [ARG...]");
-	filter[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+	filter[at++] =
+	        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
 	for (char *number = strtok(argv[2], ","); number && at < 60; number = strtok(NULL, ",")) {
-		filter[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(number), 0, 1);
-		filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]));
+		filter[at++] =
+		        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(number), 0, 1);
+		filter[at++] = (struct sock_filter)BPF_STMT(
+		        BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)atoi(argv[1]));
 	}
 	filter[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	struct sock_fprog program = {(unsigned short)at, filter};

@@ -86,7 +86,8 @@ static void faults(void)
 // mov eax, imm32; ret: written, run and rewritten on the same page
 static void generated_code(void)
 {
-	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *code =
+	        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	long sum = 0;
 
 	if (code == MAP_FAILED) {

@@ -62,7 +62,7 @@ int main(int argc, char **)
 	for (int i = 0; i < 5000; i++)
 		index[std::to_string(i * 7919 % 101)].push_back(i);
 	std::cout << index.size() << ' ' << index.rbegin()->first << ' '
-		  << std::accumulate(index["7"].begin(), index["7"].end(), 0l) << '\n';
+	          << std::accumulate(index["7"].begin(), index["7"].end(), 0l) << '\n';
 
 	std::istringstream text("alpha 1 beta 22 gamma 333");
 	std::string word;
@@ -80,7 +80,8 @@ int main(int argc, char **)
 		thread.join();
 	std::cout << sum << '\n';
 
-	auto failing = std::async(std::launch::async, []() -> int { throw std::runtime_error("from another thread"); });
+	auto failing = std::async(
+	        std::launch::async, []() -> int { throw std::runtime_error("from another thread"); });
 	try {
 		failing.get();
 	} catch (const std::exception &error) {
