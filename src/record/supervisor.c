@@ -4,6 +4,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -562,7 +563,7 @@ static void serve_until_alone(struct supervisor *s)
 			sleep_until_rung(s);
 			last = nanoseconds() - SPIN_NANOSECONDS / 2;
 		} else {
-			__builtin_ia32_pause();
+			sched_yield();
 		}
 	}
 }
