@@ -5,11 +5,16 @@
 #	126   the program was found and cannot be executed
 #	127   the program was not found
 #
-# A message names the thing, the reason and a next step. PATTERN selects tests by name.
+# A message names the thing, the reason and a next step. PATTERN selects tests by name, JOBS says
+# how many groups run at once.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATTERN=${PATTERN:-*}
 need_launch || exit 2
+if [ "${1:-}" != --group ]; then
+	printf '%s\n' files limits command_line supervisor | PATTERN=$PATTERN xargs -P "${JOBS:-2}" -n 1 "${BASH_SOURCE[0]}" --group
+	exit
+fi
 new_work_directory
 files=$work/files
 mkdir "$files"
@@ -225,6 +230,7 @@ make_files() {
 }
 
 test_files() {
+	make_files
 	run=("$BUGNET" run --)
 	expect_output good-elf 33 '' '' "${run[@]}" "$files/good"
 	expect not-found 127 "$files/nothing" 'not found|no such file' -- "${run[@]}" "$files/nothing"
@@ -365,7 +371,7 @@ test_command_line() {
 	expect_output doctor-kernel 0 '[Kk]ernel' '' "$BUGNET" doctor
 	expect_output doctor-gdb 0 'gdb' '' "$BUGNET" doctor
 	expect_output doctor-limits 0 'limit' '' "$BUGNET" doctor
-	next_step=write expect help-to-full-disk 125,1 'space|output' -- sh -c '"$1" --help >/dev/full' sh "$BUGNET"
+	next_step='write' expect help-to-full-disk 125,1 'space|output' -- sh -c '"$1" --help >/dev/full' sh "$BUGNET"
 }
 
 # --- the supervisor ---------------------------------------------------------------------------------------------
@@ -457,9 +463,5 @@ test_supervisor() {
 	done
 }
 
-make_files
-test_files
-test_limits
-test_command_line
-test_supervisor
+"test_$2"
 exit 0

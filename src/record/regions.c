@@ -12,6 +12,7 @@
  *   written too often, or by
  *   its own code, or shared    self-checking code: compares its source at every block
  */
+#include "record/library.h"
 #include "record/space_private.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@
 
 #define FAULTS_BEFORE_SELF_CHECK 16
 #define MAX_INSTRUCTIONS         128
-#define AHEAD_INSTRUCTIONS       128
+#define AHEAD_INSTRUCTIONS       64
+#define LIBRARY_INSTRUCTIONS     512
 
 /* ---- pages ---- */
 
@@ -140,12 +142,11 @@ static int region_wake(struct space *space, uint32_t number)
 	return error;
 }
 
-static bool source_unchanged(struct space *space, struct memory *memory, const struct region_source *source)
+/* Are the program's bytes at pc, which must be executable, those that were translated? */
+static bool bytes_unchanged(struct memory *memory, uint64_t start, const uint8_t *expected, uint32_t size)
 {
-	const uint8_t *expected = space->source_bytes.items + source->bytes;
-
-	for (uint32_t done = 0; done < source->size;) {
-		uint64_t pc = source->pc + done, page = pc & -CODE_PAGE;
+	for (uint32_t done = 0; done < size;) {
+		uint64_t pc = start + done, page = pc & -CODE_PAGE;
 		const struct mapping *mapping = memory_mapping(memory, pc);
 		if (!mapping || !mapping->executable)
 			return false;
@@ -153,8 +154,8 @@ static bool source_unchanged(struct space *space, struct memory *memory, const s
 		if (!bytes)
 			return false;
 		uint32_t part = (uint32_t)(CODE_PAGE - (pc - page));
-		if (part > source->size - done)
-			part = source->size - done;
+		if (part > size - done)
+			part = size - done;
 		if (memcmp(bytes + (pc - page), expected + done, part) != 0)
 			return false;
 		done += part;
@@ -165,7 +166,9 @@ static bool source_unchanged(struct space *space, struct memory *memory, const s
 static bool region_unchanged(struct space *space, struct memory *memory, const struct space_region *region)
 {
 	for (uint32_t i = 0; i < region->source_count; i++) {
-		if (!source_unchanged(space, memory, &space->sources.items[region->first_source + i]))
+		const struct region_source *source = &space->sources.items[region->first_source + i];
+		if (!bytes_unchanged(
+		            memory, source->pc, space->source_bytes.items + source->bytes, source->size))
 			return false;
 	}
 	return true;
@@ -282,6 +285,12 @@ struct reading {
 	enum code_mode mode; /* of the page the request is for; others are left for later */
 };
 
+struct pc_queue {
+	VECTOR(uint64_t) pcs;
+	uint64_t budget;         /* instructions that may still be translated */
+	uint64_t library_budget; /* and taken from the library */
+};
+
 static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 {
 	struct reading *reading = context;
@@ -327,11 +336,54 @@ static unsigned nearest_segment(const struct space *space, uint64_t pc)
 	return best;
 }
 
-static int translate_region(
+static int add_translation(struct space *space, const struct translation *translation)
+{
+	unsigned segment = nearest_segment(space, translation->pc);
+	uint32_t code;
+	int error = place(space, segment, translation, &code);
+
+	return error ? error : region_add(space, segment, translation, code);
+}
+
+/* A private mapping of a file, which other processes may have too. */
+static const struct mapping *library_mapping(struct space *space, const struct reading *reading, uint64_t pc)
+{
+	const struct mapping *mapping = memory_mapping(reading->memory, pc);
+
+	if (!space->library || reading->mode != CODE_PLAIN || !mapping || !mapping->inode ||
+	        mapping->writable)
+		return NULL;
+	return mapping;
+}
+
+/* What an earlier process had translated there, if it is the same code and fits; returns whether it was
+ * added. */
+static bool take_from_library(
+        struct space *space, struct reading *reading, uint64_t pc, struct translation *out)
+{
+	const struct mapping *mapping = library_mapping(space, reading, pc);
+	const struct translation *found = mapping ? library_find(space->library, mapping, pc) : NULL;
+
+	if (!found)
+		return false;
+	for (uint32_t i = 0; i < found->source_count; i++) {
+		const struct source *source = &found->sources[i];
+		if (!bytes_unchanged(reading->memory, pc + (uint64_t)source->pc,
+		            found->source_bytes + source->bytes, source->size))
+			return false;
+	}
+	*out = *found;
+	out->pc = pc;
+	if (add_translation(space, out))
+		return false;
+	space->counters.shared++;
+	return true;
+}
+
+static int translate_anew(
         struct space *space, struct reading *reading, uint64_t pc, bool indirect, struct translation *out)
 {
-	unsigned number = nearest_segment(space, pc);
-	struct space_segment *segment = &space->segments[number];
+	const struct space_segment *segment = &space->segments[nearest_segment(space, pc)];
 	struct translate_request request = {
 	        .pc = pc,
 	        .read = read_code,
@@ -345,42 +397,77 @@ static int translate_region(
 	        .loop_is_fast = space->loop_is_fast,
 	        .indirect = indirect,
 	};
-	uint32_t code;
 	int error = translate(&request, out);
 
 	if (error)
 		return error;
-	error = place(space, number, out, &code);
-	if (!error)
-		error = region_add(space, number, out, code);
+	error = add_translation(space, out);
 	if (error)
 		translation_free(out);
 	return error;
 }
 
-/* One request brings what it needs and what is likely to be needed next: the functions it calls. */
+/* Where control may go on from a translation, other than inside it. */
+static void queue_targets(struct pc_queue *queue, const struct translation *translation)
+{
+	for (uint32_t i = 0; i < translation->site_count; i++) {
+		if (translation->sites[i].exit)
+			vector_push(&queue->pcs, translation->pc + (uint64_t)translation->sites[i].target);
+	}
+}
+
+static void spend(uint64_t *budget, const struct translation *translation)
+{
+	*budget -= translation->instruction_count < *budget ? translation->instruction_count : *budget;
+}
+
+/* Adds one region, from the library or translated now, and queues what may come after it. */
+static int translate_region(
+        struct space *space, struct reading *reading, uint64_t pc, bool indirect, struct pc_queue *queue)
+{
+	struct translation translation;
+
+	if (take_from_library(space, reading, pc, &translation)) {
+		queue_targets(queue, &translation);
+		spend(&queue->library_budget, &translation);
+		return 0;
+	}
+	if (queue->budget == 0)
+		return 0;
+	int error = translate_anew(space, reading, pc, indirect, &translation);
+	if (error)
+		return error;
+	queue_targets(queue, &translation);
+	queue->budget -=
+	        translation.instruction_count < queue->budget ? translation.instruction_count : queue->budget;
+	const struct mapping *mapping = library_mapping(space, reading, pc);
+	if (mapping)
+		library_keep(space->library, mapping, pc, &translation);
+	else
+		translation_free(&translation);
+	return 0;
+}
+
+/*
+ * One request brings what it needs and some of what may be needed next: what
+ * follows by direct branches, and more of it where an earlier process needed it.
+ */
 static int translate_ahead(struct space *space, struct reading *reading, uint64_t pc, bool indirect)
 {
-	VECTOR(uint64_t) queue = {0};
-	struct translation translation;
-	unsigned budget = AHEAD_INSTRUCTIONS;
-	int error = translate_region(space, reading, pc, indirect, &translation);
+	struct pc_queue queue = {.budget = MAX_INSTRUCTIONS + AHEAD_INSTRUCTIONS,
+	        .library_budget = space->library ? LIBRARY_INSTRUCTIONS : 0};
+	int error = translate_region(space, reading, pc, indirect, &queue);
 
-	for (uint32_t next = 0; !error; next++) {
-		for (uint32_t i = 0; i < translation.callee_count; i++)
-			vector_push(&queue, translation.pc + translation.callees[i]);
-		budget -= translation.instruction_count < budget ? translation.instruction_count : budget;
-		translation_free(&translation);
-		while (next < queue.count && is_known(reading, queue.items[next]))
-			next++;
-		if (next >= queue.count || budget == 0)
+	for (uint32_t next = 0; !error && next < queue.pcs.count; next++) {
+		uint64_t target = queue.pcs.items[next];
+		if (is_known(reading, target) || page_mode(space, reading->memory, target) != reading->mode)
+			continue;
+		if (queue.budget == 0 && queue.library_budget == 0)
 			break;
-		if (page_mode(space, reading->memory, queue.items[next]) != reading->mode)
-			break;
-		if (translate_region(space, reading, queue.items[next], false, &translation))
+		if (translate_region(space, reading, target, false, &queue))
 			break; /* only the first one was asked for */
 	}
-	vector_free(&queue);
+	vector_free(&queue.pcs);
 	return error;
 }
 

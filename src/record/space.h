@@ -17,9 +17,12 @@
 
 /* What --stats tells; one line each in stats.c. */
 struct space_counters {
-	uint64_t requests, regions, blocks, instructions, links, indirect_entries, invalidated, revived, full;
+	uint64_t requests, shared, regions, blocks, instructions, links, indirect_entries, invalidated,
+	        revived, full;
 	uint64_t translate_nanoseconds;
 };
+
+struct library;
 
 struct space_segment {
 	struct segment_layout layout;
@@ -108,6 +111,7 @@ struct space {
 	unsigned segment_count;
 	uint64_t xstate_mask;
 	bool loop_is_fast;
+	struct library *library; /* shared with other spaces, or NULL */
 	struct index entry_index, page_index;
 	VECTOR(struct space_entry) entries;
 	VECTOR(struct space_site) sites;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "record/inject.h"
+#include "record/library.h"
 #include "record/memory.h"
 #include "record/space.h"
 #include "record/stats.h"
@@ -64,6 +65,7 @@ struct supervisor {
 	VECTOR(struct group *) groups;
 	VECTOR(struct following) followed;
 	struct engine_counters counters;
+	struct library *library; /* for processes that run the same files */
 };
 
 static uint64_t nanoseconds(void)
@@ -301,6 +303,7 @@ static void take_over(struct supervisor *s, pid_t pid)
 	}
 	struct space *space = inject(pid, &memory, &options, why, sizeof why);
 	if (space) {
+		space->library = s->library;
 		struct process *process = add_process(s, pid, group_create(s, space), space);
 		process->memory = memory;
 		process->has_memory = true;
@@ -573,6 +576,8 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 	struct supervisor s = {.options = options, .root = pid};
 	pthread_t watcher;
 
+	if (options->children)
+		s.library = library_create();
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s.epoll < 0 || pthread_create(&watcher, NULL, watch_deaths, &s) != 0) {
 		fprintf(stderr, "bugnet: cannot start the supervisor: %s\n", strerror(errno));

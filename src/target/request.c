@@ -8,8 +8,8 @@
  */
 #include "target/stub.h"
 
-#define SPINS 64
-#define YIELDS 60
+#define SPINS             64
+#define YIELDS            60
 #define SLEEP_NANOSECONDS 20000000
 
 struct mailbox *mailbox_claim(void)

@@ -68,7 +68,6 @@ int translate(const struct translate_request *request, struct translation *out)
 	*out = (struct translation){0};
 	if (error)
 		return error;
-	liveness_compute(&region);
 	emit_init(&emitter, out, request->pc);
 	lower_region(&emitter, &region, request);
 	emit_tail(&emitter, &region);

@@ -1,5 +1,5 @@
 /*
- * Code written, run, rewritten and run again at the same place, 20 000 times: on pages that stay writable and
+ * Code written, run, rewritten and run again at the same place, thousands of times: on pages that stay writable and
  * executable, on pages that mprotect toggles between the two, on pages mapped twice, on pages remapped each
  * time.
  */
@@ -35,13 +35,13 @@ int main(void)
 	uint8_t *page =
 	        mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 6000; i++)
 		write_and_run(page + 16 * (i % 7), page + 16 * (i % 7), i);
 	puts("always writable");
 
 	/* Only a byte of it changes: the immediate. */
 	emit_constant(page, 0);
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 6000; i++) {
 		page[1] = (uint8_t)i;
 		CHECK_EQ(call(page, 0), i & 255);
 	}
@@ -52,7 +52,7 @@ int main(void)
 		write_and_run(page + PAGE - 3, page + PAGE - 3, i);
 	puts("across pages");
 
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		uint8_t *at = page + 2 * PAGE;
 		CHECK(!mprotect(at, PAGE, PROT_READ | PROT_WRITE));
 		if (i % 4 == 0)
@@ -75,7 +75,7 @@ int main(void)
 	uint8_t *writable = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	uint8_t *executable = mmap(NULL, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	CHECK(writable != MAP_FAILED && executable != MAP_FAILED);
-	for (int i = 0; i < 20000; i++)
+	for (int i = 0; i < 6000; i++)
 		write_and_run(writable + 16 * (i % 5) + PAGE - 8, executable + 16 * (i % 5) + PAGE - 8, i);
 	puts("mapped twice");
 
