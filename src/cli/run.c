@@ -23,7 +23,7 @@ static const struct option_spec run_options[] = {
                 .name = "stats",
                 .type = OPTION_FLAG,
                 .offset = offsetof(struct run_values, stats),
-                .help = "print blocks, traces, links, cache size, requests and times to stderr at the end",
+                .help = "print regions, blocks, links, cache size, requests and times to stderr at the end",
         },
         {
                 .name = "children",

@@ -22,7 +22,6 @@
 #define FAULTS_BEFORE_SELF_CHECK 16
 #define MAX_INSTRUCTIONS         128
 #define AHEAD_INSTRUCTIONS       64
-#define LIBRARY_INSTRUCTIONS     512
 
 /* ---- pages ---- */
 
@@ -287,8 +286,7 @@ struct reading {
 
 struct pc_queue {
 	VECTOR(uint64_t) pcs;
-	uint64_t budget;         /* instructions that may still be translated */
-	uint64_t library_budget; /* and taken from the library */
+	uint64_t budget; /* instructions that may still be added */
 };
 
 static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
@@ -416,9 +414,11 @@ static void queue_targets(struct pc_queue *queue, const struct translation *tran
 	}
 }
 
-static void spend(uint64_t *budget, const struct translation *translation)
+static void spend(struct pc_queue *queue, const struct translation *translation)
 {
-	*budget -= translation->instruction_count < *budget ? translation->instruction_count : *budget;
+	uint64_t count = translation->instruction_count;
+
+	queue->budget -= count < queue->budget ? count : queue->budget;
 }
 
 /* Adds one region, from the library or translated now, and queues what may come after it. */
@@ -429,11 +429,9 @@ static int translate_region(
 
 	if (take_from_library(space, reading, pc, &translation)) {
 		queue_targets(queue, &translation);
-		spend(&queue->library_budget, &translation);
+		spend(queue, &translation);
 		return 0;
 	}
-	if (queue->budget == 0)
-		return 0;
 	int error = translate_anew(space, reading, pc, indirect, &translation);
 	if (error)
 		return error;
@@ -449,21 +447,17 @@ static int translate_region(
 }
 
 /*
- * One request brings what it needs and some of what may be needed next: what
- * follows by direct branches, and more of it where an earlier process needed it.
+ * One request brings what it needs and some of what follows by direct branches.
  */
 static int translate_ahead(struct space *space, struct reading *reading, uint64_t pc, bool indirect)
 {
-	struct pc_queue queue = {.budget = MAX_INSTRUCTIONS + AHEAD_INSTRUCTIONS,
-	        .library_budget = space->library ? LIBRARY_INSTRUCTIONS : 0};
+	struct pc_queue queue = {.budget = MAX_INSTRUCTIONS + AHEAD_INSTRUCTIONS};
 	int error = translate_region(space, reading, pc, indirect, &queue);
 
-	for (uint32_t next = 0; !error && next < queue.pcs.count; next++) {
+	for (uint32_t next = 0; !error && next < queue.pcs.count && queue.budget; next++) {
 		uint64_t target = queue.pcs.items[next];
 		if (is_known(reading, target) || page_mode(space, reading->memory, target) != reading->mode)
 			continue;
-		if (queue.budget == 0 && queue.library_budget == 0)
-			break;
 		if (translate_region(space, reading, target, false, &queue))
 			break; /* only the first one was asked for */
 	}

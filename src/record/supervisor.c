@@ -283,6 +283,16 @@ static void stop_following(struct supervisor *s, pid_t tid)
 	ptrace(PTRACE_DETACH, tid, 0, signal);
 }
 
+static void redirect_stderr(void)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	if (null >= 0) {
+		dup2(null, 2);
+		close(null);
+	}
+}
+
 /* A process stands at the first instruction of its new image. */
 static void take_over(struct supervisor *s, pid_t pid)
 {
@@ -307,6 +317,9 @@ static void take_over(struct supervisor *s, pid_t pid)
 		struct process *process = add_process(s, pid, group_create(s, space), space);
 		process->memory = memory;
 		process->has_memory = true;
+		/* Nothing left to say: do not keep a pipe open that somebody reads to its end. */
+		if (!s->options->stats && !s->options->children)
+			redirect_stderr();
 	} else if (pid == s->root && s->counters.images == 0) {
 		fprintf(stderr, "bugnet: cannot run the program translated: %s\n", why);
 		inject_exit(pid, &memory, 125);
@@ -530,7 +543,9 @@ static void sleep_until_rung(struct supervisor *s)
 	for (uint32_t i = 0; i < s->groups.count && count <= MAX_WAITED; i++)
 		waiters[count++] = (struct futex_waitv){s->groups.items[i]->doorbell,
 		        (uintptr_t)&s->groups.items[i]->channel->doorbell, FUTEX_32, 0};
-	syscall(SYS_futex_waitv, waiters, count, 0, &deadline, CLOCK_MONOTONIC);
+	if (syscall(SYS_futex_waitv, waiters, count, 0, &deadline, CLOCK_MONOTONIC) < 0 && errno == ENOSYS)
+		nanosleep(
+		        &(struct timespec){.tv_nsec = QUIET_POLL_NANOSECONDS}, NULL); /* before Linux 5.16 */
 	set_sleeping(s, 0);
 	for (uint32_t i = 0; i < s->processes.count; i++) {
 		if (s->processes.items[i]->leaving) {

@@ -84,9 +84,7 @@ stub_image:
  */
 start_entry:
 	lea	stub_image+LAYOUT_PROCESS(%rip), %rdi
-	mov	table_base+20(%rip), %esi		/* info.thread_count */
-	shl	$16, %rsi				/* THREAD_STRIDE */
-	add	$LAYOUT_THREADS-LAYOUT_PROCESS, %rsi
+	mov	$LAYOUT_THREADS-LAYOUT_PROCESS+FIRST_THREADS*THREAD_STRIDE, %esi	/* up to the first thread */
 	mov	$3, %edx				/* PROT_READ | PROT_WRITE */
 	mov	$0x4032, %r10d				/* PRIVATE | FIXED | ANONYMOUS | NORESERVE */
 	mov	$-1, %r8

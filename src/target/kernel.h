@@ -34,6 +34,7 @@ static inline long syscall6(long number, long a, long b, long c, long d, long e,
 #define K_ENOMEM 12
 #define K_EFAULT 14
 #define K_EEXIST 17
+#define K_ENODEV 19
 #define K_EINVAL 22
 #define K_ENOSYS 38
 

@@ -33,6 +33,7 @@
 #define LAYOUT_CHANNEL       0x200000
 #define LAYOUT_CHANNEL_BYTES 0x200000
 #define LAYOUT_THREADS       0x400000
+#define FIRST_THREADS        2 /* numbers whose memory is there from the start: 0 and 1 */
 #define THREAD_STRIDE        0x10000
 
 /* Inside a thread's stride (segment 0). */

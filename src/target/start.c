@@ -24,13 +24,13 @@ static void map(uint64_t address, uint64_t size, int protection, int flags, int 
 		stub_panic("cannot map at start, error", -result);
 }
 
-static void map_segment(const struct segment_layout *segment, int memfd, bool first, uint64_t threads)
+static void map_segment(const struct segment_layout *segment, int memfd, bool first)
 {
 	uint64_t base = segment->base, file = segment->file;
 
 	if (!first) {
 		map(base, LAYOUT_INFO, K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED, memfd, file);
-		map(base + LAYOUT_THREADS, threads * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE,
+		map(base + LAYOUT_THREADS, 2 * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE,
 		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE, -1, 0);
 	}
 	map(base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ, K_MAP_SHARED, memfd,
@@ -53,11 +53,12 @@ void start(void)
 
 	p->segment_count = i->segment_count;
 	p->space = i->space;
+	p->threads_ready = FIRST_THREADS;
 	p->thread_bits[0] = 3; /* number 0 is never used: a GS base of 0 is a native thread's */
 	for (uint32_t n = 0; n < p->segment_count; n++)
 		p->segments[n] = *(const struct segment_layout *)&i->segments[n];
 	for (uint32_t n = 0; n < p->segment_count; n++)
-		map_segment(&p->segments[n], i->memfd, n == 0, i->thread_count);
+		map_segment(&p->segments[n], i->memfd, n == 0);
 	syscall1(__NR_close, i->memfd);
 
 	thread_prepare(thread, 1);

@@ -49,6 +49,8 @@ struct process {
 	uint32_t segv_taken;    /* SIGSEGV is never blocked in the kernel: watched pages need it */
 	uint32_t segv_blockers; /* threads of a program without watched pages that block it */
 	uint32_t seccomp;       /* the program restricts its system calls: make none of ours */
+	uint32_t thread_lock;
+	uint32_t threads_ready; /* numbers below it have memory; more is made when it is needed */
 	uint32_t segment_count;
 	struct segment_layout segments[MAX_SEGMENTS];
 	uint64_t thread_bits[8192 / 64];

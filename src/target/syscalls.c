@@ -10,10 +10,13 @@
 
 #define ARCH_SET_GS               0x1001
 #define ARCH_GET_GS               0x1004
+#define ARCH_SET_CPUID            0x1012
 #define ARCH_REQ_XCOMP_PERM       0x1023
 #define ARCH_REQ_XCOMP_GUEST_PERM 0x1025
 #define ARCH_CET_STATUS           0x3001
 #define ARCH_SHSTK_LAST           0x5fff
+
+#define MCL_ONFAULT 4
 
 #define USER_ADDRESS_END 0x7ffffffff000ul
 
@@ -55,6 +58,8 @@ static void syscall_arch_prctl(struct thread *thread)
 		}
 	} else if (code == ARCH_GET_GS) {
 		thread->regs.gpr[RAX] = write_program(value, &thread->slots[SLOT_PROGRAM_GS], 8);
+	} else if (code == ARCH_SET_CPUID) {
+		thread->regs.gpr[RAX] = -K_ENODEV; /* as a CPU without CPUID faulting: the stub needs cpuid */
 	} else if (code == ARCH_REQ_XCOMP_PERM || code == ARCH_REQ_XCOMP_GUEST_PERM ||
 	           (code >= ARCH_CET_STATUS && code <= ARCH_SHSTK_LAST)) {
 		thread->regs.gpr[RAX] = -K_EINVAL; /* as a kernel without AMX and shadow stacks says */
@@ -129,7 +134,7 @@ void syscall_int80(struct thread *thread)
 void handle_syscall(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
-	uint64_t number = regs->gpr[RAX];
+	uint64_t number = regs->gpr[RAX], argument = regs->gpr[RDI];
 
 	thread->slots[SLOT_TARGET] = 0;
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
@@ -171,6 +176,12 @@ void handle_syscall(struct thread *thread)
 	case __NR_shmat:
 	case __NR_shmdt:
 		syscall_memory(thread, number);
+		break;
+	case __NR_mlockall:
+		/* Lock what is touched: our own reservations must not become memory. */
+		regs->gpr[RDI] |= MCL_ONFAULT;
+		plain(thread);
+		regs->gpr[RDI] = argument;
 		break;
 	case __NR_read:
 	case __NR_pread64:

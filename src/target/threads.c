@@ -9,9 +9,10 @@
  */
 #include "target/stub.h"
 
-#define AT_FDCWD -100
-#define S_ISUID  04000
-#define S_ISGID  02000
+#define READY_STEP 16
+#define AT_FDCWD   -100
+#define S_ISUID    04000
+#define S_ISGID    02000
 
 struct clone3_arguments {
 	uint64_t flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls;
@@ -50,6 +51,26 @@ static uint64_t claim_number(void)
 static void free_number(uint64_t number)
 {
 	__atomic_fetch_and(&process()->thread_bits[number / 64], ~(1ul << (number & 63)), __ATOMIC_RELEASE);
+}
+
+/* Memory for threads is taken a few at a time, so that no limit counts what is not used. */
+static bool make_ready(uint64_t number)
+{
+	struct process *p = process();
+	long result = 0;
+
+	lock(&p->thread_lock);
+	if (number >= p->threads_ready) {
+		uint64_t end = (number / READY_STEP + 1) * READY_STEP;
+		for (uint32_t i = 0; i < p->segment_count && result == 0; i++)
+			result = syscall3(__NR_mprotect,
+			        p->segments[i].base + LAYOUT_THREADS + p->threads_ready * THREAD_STRIDE,
+			        (end - p->threads_ready) * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE);
+		if (result == 0)
+			p->threads_ready = end;
+	}
+	unlock(&p->thread_lock);
+	return result == 0;
 }
 
 void thread_prepare(struct thread *thread, uint64_t number)
@@ -145,6 +166,7 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	p->thread_bits[thread->number / 64] |= 1ul << (thread->number & 63);
 	p->action_lock = 0;
 	p->protect_lock = 0;
+	p->thread_lock = 0;
 	p->segv_blockers = 0;
 	count_segv_blocker(0, thread->mask);
 	thread->mailbox = mailbox;
@@ -183,6 +205,10 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 	uint64_t number = claim_number();
 	if (!number)
 		return NULL;
+	if (!make_ready(number)) {
+		free_number(number);
+		return NULL;
+	}
 
 	struct thread *child = thread_at(number);
 	thread_prepare(child, number);

@@ -1,7 +1,7 @@
 /*
- * Code written, run, rewritten and run again at the same place, thousands of times: on pages that stay writable and
- * executable, on pages that mprotect toggles between the two, on pages mapped twice, on pages remapped each
- * time.
+ * Code written, run, rewritten and run again at the same place, thousands of times: on pages that stay
+ * writable and executable, on pages that mprotect toggles between the two, on pages mapped twice, on pages
+ * remapped each time.
  */
 #include "emit.h"
 #include <sys/mman.h>

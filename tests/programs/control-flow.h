@@ -54,9 +54,11 @@ static uint64_t __attribute__((noinline)) big_switch(unsigned what, uint64_t x)
 		break;
 #define S10(n) S1(n##0) S1(n##1) S1(n##2) S1(n##3) S1(n##4) S1(n##5) S1(n##6) S1(n##7) S1(n##8) S1(n##9)
 	switch (what) {
-		S10(1)
-		S10(2) S10(3) S10(4) S10(5) S10(6) S10(7) S10(8) S10(9) S10(10) S10(11) S10(12) S10(13)
-		        S10(14) case 500 : x ^= 0x1234;
+		/* clang-format off */
+		S10(1) S10(2) S10(3) S10(4) S10(5) S10(6) S10(7)
+		S10(8) S10(9) S10(10) S10(11) S10(12) S10(13) S10(14)
+		        /* clang-format on */
+		        case 500 : x ^= 0x1234;
 		break;
 	case 777:
 		return ~x;
