@@ -87,6 +87,13 @@ static void emulate_xgetbv(struct thread *thread)
 	regs->gpr[RDX] = value >> 32;
 }
 
+/* With AC set the CPU raises #AC for an address that is no multiple of `size`: let it. */
+static void check_alignment(struct thread *thread, uint64_t address, unsigned size)
+{
+	if ((thread->regs.flags & FLAG_AC) && address % size)
+		fault_natively(thread);
+}
+
 /* The flags a program may change: all but IOPL, IF, VM, RF. */
 #define FLAGS_WRITABLE 0x244dd5ul
 
@@ -95,6 +102,10 @@ static void emulate_popf(struct thread *thread, unsigned size)
 	struct registers *regs = &thread->regs;
 	uint64_t value = 0, writable = size == 2 ? FLAGS_WRITABLE & 0xffff : FLAGS_WRITABLE;
 
+	/* What is traced is trapped behind it even when it switches that off. */
+	if (regs->flags & FLAG_TF)
+		step_natively(thread);
+	check_alignment(thread, regs->gpr[RSP], size);
 	if (read_program(&value, regs->gpr[RSP], size) < 0)
 		fault_natively(thread);
 	regs->gpr[RSP] += size;
@@ -116,21 +127,30 @@ static void emulate_gs_base(struct thread *thread, bool write, unsigned argument
 	set_program_gs(thread, base);
 }
 
-/* The CPU decides what a selector means; only then is our own base put back. No signal may come in between.
+/*
+ * The kernel runs the functions of the vsyscall page when they are called, and
+ * kills by SIGSEGV where a system call would say EFAULT. Called from here it
+ * comes back to us; a call that fails is made again as the program made it.
  */
-static void emulate_load_gs(struct thread *thread, unsigned pop)
+static void emulate_vsyscall(struct thread *thread)
 {
-	uint64_t all = ~FAULT_SIGNALS, old, base;
+	struct registers *regs = &thread->regs;
+	uint64_t caller;
 
-	if (!process()->seccomp)
-		syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &all, &old, 8);
-	long result = load_gs_selector(thread->slots[SLOT_ADDRESS], thread->number * THREAD_STRIDE, &base);
-	if (!process()->seccomp)
-		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &old, 0, 8);
-	if (result < 0)
+	if (read_program(&caller, regs->gpr[RSP], 8) < 0)
 		fault_natively(thread);
-	set_program_gs(thread, base);
-	thread->regs.gpr[RSP] += pop;
+	thread->probing = PROBE_VSYSCALL;
+	long result = call_vsyscall();
+	if (result == -1 && info()->watched_pages) {
+		unwatch_range(thread, 0, -1ul);
+		result = call_vsyscall();
+	}
+	thread->probing = PROBE_NONE;
+	if (result == -1)
+		fault_natively(thread);
+	regs->gpr[RAX] = result;
+	regs->gpr[RSP] += 8;
+	regs->pc = caller;
 }
 
 /* Where the last-instruction pointer and the opcode are in an image, and how wide the pointer is. */
@@ -208,6 +228,7 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 	uint64_t pc, at = thread->slots[SLOT_ADDRESS];
 	size_t size = save ? 94 : 14;
 
+	check_alignment(thread, at, 2);
 	if (read_program(&image, at, size) < 0 || write_program(at, &image, size) < 0)
 		fault_natively(thread);
 	__asm__ volatile("fnstenv %0; fldcw %0" : "=m"(environment));
@@ -230,6 +251,7 @@ static void emulate_far(struct thread *thread, unsigned argument)
 	struct registers *regs = &thread->regs;
 	unsigned kind = argument & 15, size = argument >> 4 & 15;
 	uint64_t words[5] = {0}, address = thread->slots[SLOT_ADDRESS];
+	bool natively = regs->flags & (FLAG_TF | FLAG_NT | FLAG_AC); /* the CPU knows what these mean here */
 
 	if (kind == FAR_RET || kind == FAR_IRET) {
 		unsigned count = kind == FAR_RET ? 2 : 5;
@@ -239,6 +261,8 @@ static void emulate_far(struct thread *thread, unsigned argument)
 		}
 		if ((uint16_t)words[1] != CODE_SELECTOR)
 			release(thread);
+		if (natively)
+			step_natively(thread);
 		regs->pc = words[0];
 		if (kind == FAR_RET) {
 			regs->gpr[RSP] += 2 * size + address;
@@ -252,6 +276,8 @@ static void emulate_far(struct thread *thread, unsigned argument)
 		fault_natively(thread);
 	if ((uint16_t)words[1] != CODE_SELECTOR)
 		release(thread);
+	if (natively)
+		step_natively(thread);
 	if (kind == FAR_CALL) {
 		uint64_t back[2] = {regs->pc + EMULATE_LENGTH(thread->slots[SLOT_DETAIL]), CODE_SELECTOR};
 		for (unsigned i = 0; i < 2; i++) {
@@ -286,9 +312,11 @@ void handle_emulate(struct thread *thread)
 	case EMULATE_WRGSBASE:
 		emulate_gs_base(thread, true, argument);
 		break;
-	case EMULATE_LOAD_GS:
-		emulate_load_gs(thread, argument);
-		break;
+	case EMULATE_NATIVE:
+		step_natively(thread);
+	case EMULATE_VSYSCALL:
+		emulate_vsyscall(thread);
+		return;
 	case EMULATE_INT80:
 		syscall_int80(thread);
 		return;

@@ -256,24 +256,39 @@ leave_thread:
 /*
  * The one handler the kernel knows. Runs on the thread's alternate stack with
  * all signals blocked but those that faults raise. A thread that runs natively
- * has the program's own GS base, which is never one of ours.
+ * has the program's own GS base, which is never one of ours; a thread that does
+ * so for one instruction only (thread.probing) is known by its alternate stack.
  */
 	.globl	signal_entry
 signal_entry:
-	rdgsbase %rax
+	rdgsbase %r8
+	mov	table_base+20(%rip), %r9d	/* info.thread_count */
+	lea	stub_image+LAYOUT_THREADS(%rip), %rcx
+	mov	%rsp, %rax
+	sub	%rcx, %rax
+	shr	$16, %rax
+	cmp	%r9, %rax
+	jae	1f
+	shl	$16, %rax
+	cmpl	$0, THREAD_PROBING(%rcx,%rax)
+	jne	2f
+1:	mov	%r8, %rax
 	test	$0xffff, %eax
 	jnz	signal_native
 	shr	$16, %rax
 	jz	signal_native
-	cmp	table_base+20(%rip), %eax	/* info.thread_count */
+	cmp	%r9, %rax
 	jae	signal_native
+	mov	%r8, %rax
+2:	wrgsbase %rax
 	mov	%rsp, %rbx
 	and	$-16, %rsp
 	pushfq				/* AC must not reach C; ID must stay: rt_sigreturn leaves it as it is */
 	andl	$~0x40000, (%rsp)
 	popfq
 	mov	SLOT(SLOT_THREAD), %rcx
-	call	handle_signal
+	call	handle_signal			/* gives the GS base to go on with */
+	wrgsbase %rax
 	lea	8(%rbx), %rsp
 	mov	$15, %eax			/* rt_sigreturn */
 	syscall
@@ -335,19 +350,43 @@ run_natively:
 	popfq
 	ret	$128
 
-/* void probe_natively(void): one instruction at the program's pc, which is expected to fault. */
+/*
+ * void probe_natively(void): one instruction at the program's pc with all that is
+ * the program's, the GS base included. It faults, or TF takes it back.
+ */
 	.globl	probe_natively, probe_jump
 probe_natively:
-	load_registers_but_rax_rcx_rsp
 	mov	OWN(THREAD_STACK), %rsp
+	mov	%ss, %eax
+	push	%rax
+	pushq	REGISTER(4)
 	pushq	OWN(THREAD_FLAGS)
-	orl	$0x100, (%rsp)			/* TF: should it not fault, take it back */
-	mov	REGISTER(0), %rax
+	orl	$0x100, (%rsp)
+	andl	$~0x10000, (%rsp)
+	mov	%cs, %eax
+	push	%rax
+	pushq	OWN(THREAD_PC)
+	pushq	REGISTER(0)
+	load_registers_but_rax_rcx_rsp
 	mov	REGISTER(1), %rcx
-	popfq
-	mov	REGISTER(4), %rsp
+	mov	SLOT(SLOT_PROGRAM_GS), %rax
+	wrgsbase %rax
+	pop	%rax
 probe_jump:
-	jmp	*OWN(THREAD_PC)
+	iretq
+
+/* long call_vsyscall(void): the function at the program's pc with the program's arguments; -1: it faulted. */
+	.globl	call_vsyscall, vsyscall_fault
+call_vsyscall:
+	mov	REGISTER(7), %rdi
+	mov	REGISTER(6), %rsi
+	mov	REGISTER(2), %rdx
+	call	*OWN(THREAD_PC)
+	ret
+vsyscall_fault:
+	add	$8, %rsp			/* it never returned */
+	mov	$-1, %rax
+	ret
 
 /* long usercopy_direct(void *to, const void *from, size_t size): 0 or -EFAULT. */
 	.globl	usercopy_direct, usercopy_start, usercopy_end, usercopy_fault
@@ -359,20 +398,6 @@ usercopy_end:
 	xor	%eax, %eax
 	ret
 usercopy_fault:
-	mov	$-14, %rax
-	ret
-
-/* long load_gs_selector(uint16_t selector, uint64_t own_base, uint64_t *base) */
-	.globl	load_gs_selector, load_gs_start, load_gs_fault
-load_gs_selector:
-load_gs_start:
-	mov	%edi, %gs
-	rdgsbase %rax
-	wrgsbase %rsi
-	mov	%rax, (%rdx)
-	xor	%eax, %eax
-	ret
-load_gs_fault:
 	mov	$-14, %rax
 	ret
 

@@ -84,8 +84,22 @@ _Noreturn void release(struct thread *thread)
  */
 _Noreturn void fault_natively(struct thread *thread)
 {
-	thread->probing = 1;
+	thread->probing = PROBE_NATIVE;
 	probe_natively();
+}
+
+/*
+ * Has the CPU execute one instruction where it stands. The trap that ends it
+ * must come through, whatever the program blocks.
+ */
+_Noreturn void step_natively(struct thread *thread)
+{
+	uint64_t trap = SIGBIT(K_SIGTRAP);
+
+	if (thread->mask & trap)
+		syscall4(__NR_rt_sigprocmask, K_SIG_UNBLOCK, &trap, 0, 8);
+	thread->step_armed = 0;
+	fault_natively(thread);
 }
 
 /*

@@ -162,7 +162,9 @@ struct fault_details {
 #define TRAP_PAGE_FAULT  14
 #define PAGE_FAULT_WRITE 2
 #define FLAG_TF          0x100ul
+#define FLAG_NT          0x4000ul
 #define FLAG_RF          0x10000ul
+#define FLAG_AC          0x40000ul
 /* What rt_sigreturn takes from a frame (RF means nothing to translated code). */
 #define SIGRETURN_FLAGS  0x40dd5ul
 #define FLAG_DF          0x400ul

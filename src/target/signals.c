@@ -537,6 +537,8 @@ static void capture(struct thread *thread, int number, const struct kernel_sigin
 	if (fpstate)
 		memcpy((char *)thread + THREAD_FPSTATE, (void *)fpstate, fpstate_size(fpstate));
 	context->mask = ~FAULT_SIGNALS | kernel_mask_for(thread->mask);
+	if (thread->probing)
+		context->mask &= ~SIGBIT(K_SIGTRAP);
 	thread->pending = number;
 }
 
@@ -626,34 +628,30 @@ static void handle_step(
 	program_step(thread, siginfo, context, &place);
 }
 
-/* One instruction was tried natively, see fault_natively. */
-static void handle_probe(
-        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+/* One instruction was executed natively, or tried: see fault_natively. */
+static void handle_probe(struct thread *thread, int number, struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context, uint64_t gs_base)
 {
+	const struct kernel_sigcontext *c = &context->mcontext;
 	bool trapping = thread->regs.flags & FLAG_TF;
 
-	uint64_t pc = thread->regs.pc;
-
-	thread->probing = 0;
-	registers_from_context(&thread->regs, &context->mcontext);
-	if (thread->regs.pc == (uint64_t)probe_jump)
-		thread->regs.pc = pc; /* no address at all: not even the jump got there */
+	thread->probing = PROBE_NONE;
+	if (c->rip == (uint64_t)probe_jump) {
+		/* No address at all: not even the jump got there. */
+		deliver_now(thread, number, true, siginfo, context);
+		return;
+	}
+	set_program_gs(thread, gs_base);
+	registers_from_context(&thread->regs, c);
 	if (!trapping)
 		thread->regs.flags &= ~FLAG_TF;
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
-		context_to_resume(thread, context); /* it did not fault after all */
+		context_to_resume(thread, context);
+	else if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && info()->watched_pages &&
+	         write_watched_page(thread, siginfo->address, thread->regs.pc))
+		context_to_resume(thread, context);
 	else
 		deliver_now(thread, number, true, siginfo, context);
-}
-
-/* TF was set a few instructions before the one that is tried: those are the stub's own. */
-static void probe_step(
-        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
-{
-	uint64_t rip = context->mcontext.rip;
-
-	if (rip - (uint64_t)stub_base() >= LAYOUT_INFO && rip != thread->regs.pc)
-		handle_probe(thread, number, siginfo, context);
 }
 
 static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
@@ -723,26 +721,25 @@ static void handle_asynchronous(
 	}
 }
 
-void handle_signal(
-        int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context, struct thread *thread)
+uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
+        struct thread *thread, uint64_t gs_base)
 {
 	bool fault = siginfo->code > 0 && (SIGBIT(number) & FAULT_SIGNALS);
 	uint64_t rip = context->mcontext.rip;
 
 	if (fault && within(rip, usercopy_start, usercopy_end))
 		context->mcontext.rip = (uint64_t)usercopy_fault;
-	else if (fault && rip == (uint64_t)load_gs_start)
-		context->mcontext.rip = (uint64_t)load_gs_fault;
-	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && thread->probing)
-		probe_step(thread, number, siginfo, context);
-	else if (fault && thread->probing && (rip == thread->regs.pc || rip == (uint64_t)probe_jump))
-		handle_probe(thread, number, siginfo, context);
+	else if (fault && thread->probing == PROBE_VSYSCALL && rip == thread->regs.pc)
+		context->mcontext.rip = (uint64_t)vsyscall_fault;
+	else if (fault && thread->probing == PROBE_NATIVE)
+		handle_probe(thread, number, siginfo, context, gs_base);
 	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE)
 		handle_step(thread, siginfo, context);
 	else if (fault)
 		handle_fault(thread, number, siginfo, context);
 	else
 		handle_asynchronous(thread, number, siginfo, context);
+	return thread->probing ? gs_base : thread->number * THREAD_STRIDE;
 }
 
 /* A thread that was released: the program's handler gets the kernel's own frame, with the program's mask. */

@@ -27,7 +27,7 @@ struct thread {
 	        *actions; /* the process's table, or a private one after CLONE_VM without CLONE_SIGHAND */
 	uint64_t number;
 	int32_t tid;
-	uint32_t probing; /* run natively for one instruction, see probe_natively */
+	uint32_t probing; /* enum probe */
 	uint64_t mask;    /* signals the program has blocked */
 	uint64_t held;    /* fault signals that were sent while blocked: delivered when unblocked */
 	struct kernel_stack altstack; /* the program's */
@@ -40,6 +40,12 @@ struct thread {
 };
 
 enum step { STEP_NONE, STEP_TO_BOUNDARY };
+
+enum probe {
+	PROBE_NONE,
+	PROBE_NATIVE,   /* one instruction runs natively, see probe_natively */
+	PROBE_VSYSCALL, /* a function of the vsyscall page is called, see call_vsyscall */
+};
 
 struct process {
 	uint32_t action_lock;
@@ -61,7 +67,7 @@ struct process {
 extern char stub_image[]; /* starts with struct stub_header */
 extern const char resume[], resume_window_start[], resume_window_end[];
 extern const char syscall_window_start[], syscall_window_end[], int80_window_start[], int80_window_end[];
-extern const char usercopy_start[], usercopy_end[], usercopy_fault[], load_gs_start[], load_gs_fault[];
+extern const char usercopy_start[], usercopy_end[], usercopy_fault[], vsyscall_fault[];
 extern const char probe_jump[], signal_entry[], return_window_start[], return_window_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
@@ -73,8 +79,8 @@ _Noreturn void return_from_frame(struct signal_frame *frame);
 _Noreturn void return_natively(struct signal_frame *frame, uint64_t gs_base);
 _Noreturn void run_natively(void);
 _Noreturn void probe_natively(void);
+long call_vsyscall(void);
 long usercopy_direct(void *to, const void *from, size_t size);
-long load_gs_selector(uint16_t selector, uint64_t own_base, uint64_t *base);
 
 /* ---- where things are ---- */
 static inline char *stub_base(void)
@@ -124,6 +130,7 @@ void set_program_gs(struct thread *thread, uint64_t base);
 _Noreturn void release(struct thread *thread);
 void leave_space(struct thread *thread);
 _Noreturn void fault_natively(struct thread *thread);
+_Noreturn void step_natively(struct thread *thread);
 
 /* ---- emulate.c ---- */
 void handle_emulate(struct thread *thread);
@@ -161,8 +168,9 @@ void thread_begin(struct thread *thread);
 void thread_prepare(struct thread *thread, uint64_t number);
 
 /* ---- signals.c ---- */
-void handle_signal(
-        int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context, struct thread *thread);
+/* `gs_base` was in force when the signal came; returns what it must be from now on. */
+uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
+        struct thread *thread, uint64_t gs_base);
 void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context);
 _Noreturn void deliver_pending(struct thread *thread);
 void requeue_pending(struct thread *thread);

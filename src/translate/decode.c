@@ -383,12 +383,15 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 		return;
 	case ZYDIS_MNEMONIC_MOV:
 		if (is_gs(&operands[0]))
-			set_emulated(instruction, EMULATE_LOAD_GS, 0);
+			set_emulated(instruction, EMULATE_NATIVE, 0);
 		return;
 	case ZYDIS_MNEMONIC_POP:
 		if (is_gs(&operands[0]))
-			set_emulated(instruction, EMULATE_LOAD_GS, width);
+			set_emulated(instruction, EMULATE_NATIVE, 0);
 		instruction->is_pop = true;
+		return;
+	case ZYDIS_MNEMONIC_LGS:
+		set_emulated(instruction, EMULATE_NATIVE, 0);
 		return;
 	case ZYDIS_MNEMONIC_FNSTENV:
 	case ZYDIS_MNEMONIC_FNSAVE:
@@ -420,7 +423,6 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 	case ZYDIS_MNEMONIC_SYSENTER:
 		instruction->kind = KIND_UNDEFINED;
 		return;
-	case ZYDIS_MNEMONIC_LGS: /* would take our GS base away */
 	case ZYDIS_MNEMONIC_XBEGIN:
 	case ZYDIS_MNEMONIC_WRSSD:
 	case ZYDIS_MNEMONIC_WRSSQ:
@@ -438,10 +440,10 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 	}
 }
 
-/* Implicit operands are biased as whole registers: that cannot express a truncated address. */
-static bool is_beyond_us(const struct instruction *instruction)
+/* An address that is truncated before the GS base is added cannot be had by adding it to a register. */
+static bool needs_gs_base(const struct instruction *instruction)
 {
-	return instruction->address32 &&
+	return instruction->address32 && instruction->kind == KIND_PLAIN &&
 	       (instruction->memory == MEMORY_GS_IMPLICIT || instruction->memory == MEMORY_GS_VECTOR);
 }
 
@@ -455,8 +457,8 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	examine_encoding(instruction, zydis);
 	examine_operands(instruction, zydis, operands);
 	classify(instruction, zydis, operands);
-	if (is_beyond_us(instruction))
-		instruction->kind = KIND_REFUSED;
+	if (needs_gs_base(instruction))
+		set_emulated(instruction, EMULATE_NATIVE, 0);
 	if (zydis->raw.imm[0].is_relative)
 		instruction->target = instruction->pc + instruction->length + zydis->raw.imm[0].value.s;
 
@@ -486,6 +488,13 @@ void decode_instruction(struct instruction *instruction, uint64_t pc, const uint
 	instruction->pc = pc;
 	instruction->base = NO_REGISTER;
 	instruction->destination = NO_REGISTER;
+	if (size && fetch_in_vsyscall_page(pc)) {
+		instruction->length = size;
+		instruction->use = LIVE_ALL;
+		instruction->may_fault = true;
+		set_emulated(instruction, EMULATE_VSYSCALL, 0);
+		return;
+	}
 	memcpy(instruction->bytes, bytes, size);
 	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 
@@ -643,7 +652,8 @@ static void enqueue_successors(struct discovery *discovery, const struct instruc
 		enqueue(discovery, next);
 		break;
 	case KIND_EMULATE:
-		if (EMULATE_KIND(last->detail) != EMULATE_FAR)
+		if (EMULATE_KIND(last->detail) != EMULATE_FAR &&
+		        EMULATE_KIND(last->detail) != EMULATE_VSYSCALL)
 			enqueue(discovery, next);
 		break;
 	default:

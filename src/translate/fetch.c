@@ -39,24 +39,7 @@ bool fetch_in_vsyscall_page(uint64_t pc)
 
 bool fetch_vsyscall_entry(uint64_t pc)
 {
-	unsigned offset = pc & 0x3ff;
-
-	/* 9: where the system call comes back to. */
-	return fetch_in_vsyscall_page(pc) && pc < VSYSCALL_PAGE + 0xc00 && (offset == 0 || offset == 9);
-}
-
-static unsigned fetch_vsyscall(uint64_t pc, uint8_t *bytes)
-{
-	/*  mov rax, number ; syscall ; ret  -- what the page held when it was still code */
-	static const uint16_t numbers[3] = {96 /* gettimeofday */, 201 /* time */, 309 /* getcpu */};
-	unsigned which = (pc & (PAGE - 1)) / 0x400, offset = pc & 0x3ff;
-
-	if (which > 2 || offset > 9)
-		return 0;
-	uint8_t code[10] = {
-	        0x48, 0xc7, 0xc0, numbers[which] & 0xff, numbers[which] >> 8, 0, 0, 0x0f, 0x05, 0xc3};
-	memcpy(bytes, code + offset, sizeof(code) - offset);
-	return sizeof(code) - offset;
+	return fetch_in_vsyscall_page(pc) && pc < VSYSCALL_PAGE + 0xc00 && (pc & 0x3ff) == 0;
 }
 
 static struct fetch_page *fetch_page(struct fetcher *fetcher, uint64_t address)
@@ -117,8 +100,11 @@ unsigned fetch(struct fetcher *fetcher, uint64_t pc, uint8_t bytes[INSTRUCTION_B
 {
 	unsigned room = PAGE - (pc & (PAGE - 1));
 
-	if (fetch_in_vsyscall_page(pc))
-		return fetch_vsyscall(pc, bytes);
+	/* One byte stands for a whole function. */
+	if (fetch_in_vsyscall_page(pc)) {
+		bytes[0] = 0;
+		return fetch_vsyscall_entry(pc);
+	}
 	if (room >= INSTRUCTION_BYTES_MAX)
 		return fetch_within(fetcher, pc, bytes, INSTRUCTION_BYTES_MAX);
 

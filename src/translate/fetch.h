@@ -29,8 +29,8 @@ unsigned fetch(struct fetcher *fetcher, uint64_t pc, uint8_t bytes[INSTRUCTION_B
 
 /*
  * The vsyscall page is executable and not readable: its three functions are
- * known by their addresses, and what they do is translated from bytes of our
- * own. `fetch` serves these; here is which pcs may be asked for from outside.
+ * known by their addresses, and the stub calls them. `fetch` gives one byte for
+ * each of them, which stands for all of it.
  */
 bool fetch_in_vsyscall_page(uint64_t pc);
 bool fetch_vsyscall_entry(uint64_t pc);

@@ -515,36 +515,8 @@ static void lower_emulate_end(struct lowering *lowering, const struct instructio
 }
 
 /*
- * ecx = the selector, with the program's rcx in its slot:
- *
- *     mov   gs:[SLOT_RCX], rcx
- *     movzx ecx, reg16
- * or  rcx = address ; movzx ecx, word [rcx]
- * or  movzx ecx, word [rsp]
- */
-static void lower_selector(struct lowering *lowering, const struct instruction *instruction)
-{
-	struct emitter *emitter = lowering->emitter;
-
-	if (instruction->is_memory) {
-		lower_address(lowering, instruction);
-		EMIT(emitter, 0x0f, 0xb7, 0x09);
-		return;
-	}
-	emit_spill(emitter, RCX, SLOT_RCX);
-	emit_record(emitter, instruction->pc, RECORD_RCX);
-	if (EMULATE_ARGUMENT(instruction->detail)) {
-		EMIT(emitter, 0x0f, 0xb7, 0x0c, 0x24);
-	} else {
-		uint8_t reg = operand_register(instruction);
-
-		EMIT(emitter, 0x40 | reg >> 3, 0x0f, 0xb7, 0xc8 | (reg & 7));
-	}
-}
-
-/*
  *     mov  gs:[SLOT_RCX], rcx
- *    (rcx = operand's address or value)
+ *    (rcx = operand's address)
  *    (mov  gs:[SLOT_ADDRESS], rcx)
  *     ...
  */
@@ -552,10 +524,7 @@ static void lower_emulate(struct lowering *lowering, const struct instruction *i
 {
 	struct emitter *emitter = lowering->emitter;
 
-	if (EMULATE_KIND(instruction->detail) == EMULATE_LOAD_GS) {
-		lower_selector(lowering, instruction);
-		emit_spill(emitter, RCX, SLOT_ADDRESS);
-	} else if (instruction->is_memory) {
+	if (instruction->is_memory && EMULATE_KIND(instruction->detail) != EMULATE_NATIVE) {
 		lower_address(lowering, instruction);
 		emit_spill(emitter, RCX, SLOT_ADDRESS);
 	} else {

@@ -11,6 +11,7 @@
 
 #include "translate/operand.h"
 
+#define REX_R 0x04
 #define REX_X 0x02
 #define REX_B 0x01
 #define VEX_X 0x40 /* inverted */
@@ -111,7 +112,7 @@ void operand_replace(struct emitter *emitter, const struct instruction *instruct
 	const struct encoding *encoding = &instruction->encoding;
 
 	/* 67 says more than how to form this address in movdir64b; it does no harm on a truncated one. */
-	emit_prefixes(emitter, instruction, flat, flat, REX_X | REX_B);
+	emit_prefixes(emitter, instruction, flat, flat, REX_X | REX_B | (encoding->moffs ? REX_R : 0));
 	if (encoding->moffs) {
 		/* a0 mov al,[m]  a1 mov eax,[m]  a2 mov [m],al  a3 mov [m],eax  ->  8a 8b 88 89 with reg = 0
 		 */

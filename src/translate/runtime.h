@@ -90,10 +90,9 @@
 #define EMULATE_POPF     2 /* argument: operand size in bytes (2 or 8) */
 #define EMULATE_RDGSBASE 3 /* argument: register | width in bytes << 4 */
 #define EMULATE_WRGSBASE 4 /* argument: register | width in bytes << 4 */
-#define EMULATE_LOAD_GS                                                                                      \
-	5               /* mov gs, r/m16 or pop gs: the selector is in SLOT_ADDRESS; argument: bytes to pop */
-#define EMULATE_INT80 6 /* the 32-bit system call gate */
-#define EMULATE_FAR   7 /* far jmp, far call, far ret, iret: argument: FAR_* */
+#define EMULATE_NATIVE   5 /* executed where it stands, with the program's GS base: what needs the real one */
+#define EMULATE_INT80    6 /* the 32-bit system call gate */
+#define EMULATE_FAR      7 /* far jmp, far call, far ret, iret: argument: FAR_* */
 #define EMULATE_FIX_X87_PC                                                                                   \
 	8 /* the instruction was executed; its x87 image at                                                  \
 	     SLOT_ADDRESS may hold a code-cache address as                                                   \
@@ -101,7 +100,8 @@
 #define EMULATE_X87_ENV16                                                                                    \
 	9 /* fnstenv (argument 0), fnsave (1) with a 16-bit operand size, to SLOT_ADDRESS                    \
 	   */
-#define EMULATE_COUNT 10
+#define EMULATE_VSYSCALL 10 /* a function of the vsyscall page: pc says which */
+#define EMULATE_COUNT    11
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)

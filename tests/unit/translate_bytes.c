@@ -393,46 +393,6 @@ static void test_undecodable(void **state)
 	translation_free(&too_long);
 }
 
-static size_t read_nothing(void *context, uint64_t pc, uint8_t *bytes, size_t size)
-{
-	(void)context, (void)pc, (void)bytes, (void)size;
-	return 0;
-}
-
-static void test_vsyscall(void **state)
-{
-	static const uint32_t numbers[3] = {96, 201, 309};
-	struct translate_request request = {
-	        .read = read_nothing, .reach_high = 0x10000000, .max_instructions = 10};
-	struct translation translation;
-
-	(void)state;
-	for (unsigned i = 0; i < 3; i++) {
-		request.pc = 0xffffffffff600000 + i * 0x400;
-		assert_int_equal(translate(&request, &translation), 0);
-		expect(&translation, 0, "mov mov mov jmp");
-
-		uint32_t number;
-
-		memcpy(&number, translation.code + 3, 4);
-		assert_int_equal(number, numbers[i]);
-		assert_int_equal(fixup_at(&translation, 7 + 10)->value, 9);
-		assert_int_equal(fixup_at(&translation, 7 + 19)->value, ROUTINE_SYSCALL);
-		assert_true(entry_for(&translation, 9)->wants_thunk);
-		expect(&translation, entry_for(&translation, 9)->offset, "mov mov mov pop");
-		assert_int_equal(translation.source_count, 0);
-		translation_free(&translation);
-		request.pc += 9;
-		assert_int_equal(translate(&request, &translation), 0);
-		expect(&translation, translation.entries[0].offset, "mov mov mov pop");
-		translation_free(&translation);
-		request.pc += 1;
-		assert_int_equal(translate(&request, &translation), -EFAULT);
-	}
-	request.pc = 0xffffffffff600c00;
-	assert_int_equal(translate(&request, &translation), -EFAULT);
-}
-
 /* -- for the stub ----------------------------------------------------------- */
 
 /* The constant that an emulated instruction leaves in SLOT_DETAIL. */
@@ -452,6 +412,35 @@ static uint32_t detail_of(const struct translation *translation)
 	return UINT32_MAX;
 }
 
+static size_t read_nothing(void *context, uint64_t pc, uint8_t *bytes, size_t size)
+{
+	(void)context, (void)pc, (void)bytes, (void)size;
+	return 0;
+}
+
+static void test_vsyscall(void **state)
+{
+	struct translate_request request = {
+	        .read = read_nothing, .reach_high = 0x10000000, .max_instructions = 10};
+	struct translation translation;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		request.pc = 0xffffffffff600000 + i * 0x400;
+		assert_int_equal(translate(&request, &translation), 0);
+		expect(&translation, 0, "mov mov mov jmp");
+		assert_int_equal(
+		        detail_of(&translation) & 0xff, EMULATE_DETAIL(EMULATE_VSYSCALL, 0, 0));
+		assert_int_equal(translation.entry_count, 1);
+		assert_int_equal(translation.source_count, 0);
+		translation_free(&translation);
+		request.pc += 9;
+		assert_int_equal(translate(&request, &translation), -EFAULT);
+	}
+	request.pc = 0xffffffffff600c00;
+	assert_int_equal(translate(&request, &translation), -EFAULT);
+}
+
 static void test_emulated(void **state)
 {
 	static const struct {
@@ -467,10 +456,11 @@ static void test_emulated(void **state)
 	                "mov mov mov jmp"},
 	        {{0xf3, 0x0f, 0xae, 0xd9}, 4, EMULATE_DETAIL(EMULATE_WRGSBASE, 4, 1 | 4 << 4),
 	                "mov mov mov jmp"},
-	        {{0x8e, 0xe8}, 2, EMULATE_DETAIL(EMULATE_LOAD_GS, 2, 0), "mov movzx mov mov mov jmp"},
-	        {{0x65, 0x8e, 0x28}, 3, EMULATE_DETAIL(EMULATE_LOAD_GS, 3, 0),
-	                "mov lea mov mov lea mov movzx mov mov mov jmp"},
-	        {{0x0f, 0xa9}, 2, EMULATE_DETAIL(EMULATE_LOAD_GS, 2, 8), "mov movzx mov mov mov jmp"},
+	        {{0x8e, 0xe8}, 2, EMULATE_DETAIL(EMULATE_NATIVE, 2, 0), "mov mov mov jmp"},
+	        {{0x65, 0x8e, 0x28}, 3, EMULATE_DETAIL(EMULATE_NATIVE, 3, 0), "mov mov mov jmp"},
+	        {{0x0f, 0xa9}, 2, EMULATE_DETAIL(EMULATE_NATIVE, 2, 0), "mov mov mov jmp"},
+	        {{0x0f, 0xb5, 0x08}, 3, EMULATE_DETAIL(EMULATE_NATIVE, 3, 0), "mov mov mov jmp"},
+	        {{0x65, 0x67, 0xf3, 0xa5}, 4, EMULATE_DETAIL(EMULATE_NATIVE, 4, 0), "mov mov mov jmp"},
 	        {{0xcd, 0x80}, 2, EMULATE_DETAIL(EMULATE_INT80, 2, 0), "mov mov mov jmp"},
 	        {{0xcb}, 1, EMULATE_DETAIL(EMULATE_FAR, 1, FAR_RET | 4 << 4), "mov mov mov mov jmp"},
 	        {{0x48, 0xca, 0x10, 0x00}, 4, EMULATE_DETAIL(EMULATE_FAR, 4, FAR_RET | 8 << 4),
