@@ -4,7 +4,6 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +24,7 @@
 #include "record/stats.h"
 #include "record/vector.h"
 
-#define SPIN_NANOSECONDS             200000
+#define SPIN_NANOSECONDS             40000
 #define QUIET_POLL_NANOSECONDS       50000
 #define EXEC_POLL_NANOSECONDS        20000
 #define IDLE_NANOSECONDS             500000000
@@ -581,7 +580,7 @@ static void serve_until_alone(struct supervisor *s)
 			sleep_until_rung(s);
 			last = nanoseconds() - SPIN_NANOSECONDS / 2;
 		} else {
-			sched_yield();
+			__builtin_ia32_pause();
 		}
 	}
 }

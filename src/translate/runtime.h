@@ -98,8 +98,8 @@
 	     SLOT_ADDRESS may hold a code-cache address as                                                   \
 	     last-instruction pointer; argument: X87_IMAGE_* */
 #define EMULATE_X87_ENV16                                                                                    \
-	9 /* fnstenv (argument 0), fnsave (1) with a 16-bit operand size, to SLOT_ADDRESS                    \
-	   */
+	9                   /* fnstenv (argument 0), fnsave (1) with a 16-bit operand size, to SLOT_ADDRESS  \
+	                     */
 #define EMULATE_VSYSCALL 10 /* a function of the vsyscall page: pc says which */
 #define EMULATE_COUNT    11
 

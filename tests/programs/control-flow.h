@@ -57,14 +57,15 @@ static uint64_t __attribute__((noinline)) big_switch(unsigned what, uint64_t x)
 		/* clang-format off */
 		S10(1) S10(2) S10(3) S10(4) S10(5) S10(6) S10(7)
 		S10(8) S10(9) S10(10) S10(11) S10(12) S10(13) S10(14)
-		        /* clang-format on */
-		        case 500 : x ^= 0x1234;
+	case 500:
+		x ^= 0x1234;
 		break;
 	case 777:
 		return ~x;
 	default:
 		x++;
 	}
+	/* clang-format on */
 	return x;
 }
 

@@ -429,8 +429,7 @@ static void test_vsyscall(void **state)
 		request.pc = 0xffffffffff600000 + i * 0x400;
 		assert_int_equal(translate(&request, &translation), 0);
 		expect(&translation, 0, "mov mov mov jmp");
-		assert_int_equal(
-		        detail_of(&translation) & 0xff, EMULATE_DETAIL(EMULATE_VSYSCALL, 0, 0));
+		assert_int_equal(detail_of(&translation) & 0xff, EMULATE_DETAIL(EMULATE_VSYSCALL, 0, 0));
 		assert_int_equal(translation.entry_count, 1);
 		assert_int_equal(translation.source_count, 0);
 		translation_free(&translation);
