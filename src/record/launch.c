@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,16 @@
 #endif
 
 extern char **environ;
+
+static void raise_limit(int resource)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(resource, &limit);
+	}
+}
 
 /* The supervisor keeps stderr for its messages and lets go of everything else that is the program's. */
 static void detach_supervisor(int ready_fd)
@@ -45,6 +56,9 @@ static void detach_supervisor(int ready_fd)
 	for (int signal = 1; signal < 32; signal++)
 		sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
 	sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	sigaction(SIGXFSZ, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
+	raise_limit(RLIMIT_FSIZE); /* the code cache counts as a file */
+	raise_limit(RLIMIT_NOFILE);
 	sigset_t none;
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -65,7 +79,13 @@ static _Noreturn void run_supervisor(
 
 static int fail(const char *what)
 {
-	fprintf(stderr, "bugnet run: %s: %s\n", what, strerror(errno));
+	const char *hint = "";
+
+	if (errno == EAGAIN)
+		hint = "; the limit on processes is reached, see 'ulimit -u'";
+	else if (errno == EMFILE)
+		hint = "; the limit on open files is too low, see 'ulimit -n'";
+	fprintf(stderr, "bugnet run: %s: %s%s\n", what, strerror(errno), hint);
 	return 125;
 }
 
@@ -85,12 +105,15 @@ static pid_t fork_supervisor(const struct launch_options *options, int go_fd, in
 	struct sigaction old_action;
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_DFL}, &old_action);
 	pid_t helper = fork();
+	int error = errno;
 	if (helper == 0) {
 		pid_t own = fork();
 		if (own == 0) {
 			sigaction(SIGCHLD, &old_action, NULL);
 			run_supervisor(program, options, go_fd, ready_fd);
 		}
+		if (own < 0)
+			own = -errno;
 		_exit(write(pid_pipe[1], &own, sizeof own) == sizeof own && own > 0 ? 0 : 1);
 	}
 	close(pid_pipe[1]);
@@ -98,13 +121,15 @@ static pid_t fork_supervisor(const struct launch_options *options, int go_fd, in
 		while (waitpid(helper, &status, 0) < 0 && errno == EINTR)
 			;
 		if (read(pid_pipe[0], &supervisor, sizeof supervisor) != sizeof supervisor)
-			supervisor = -1;
+			supervisor = -EIO;
+		error = -supervisor;
 	}
 	close(pid_pipe[0]);
 	/* The helper's SIGCHLD must not reach the program: ignoring a pending signal drops it. */
 	sigaction(SIGCHLD, &(struct sigaction){.sa_handler = SIG_IGN}, NULL);
 	sigaction(SIGCHLD, &old_action, NULL);
 	sigprocmask(SIG_SETMASK, &old, NULL);
+	errno = error;
 	return supervisor;
 }
 

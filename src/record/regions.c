@@ -547,14 +547,18 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 
 /* ---- changes ---- */
 
-static void page_remapped(struct space *space, struct memory *memory, uint32_t number)
+static void page_remapped(struct space *space, struct memory *memory, uint32_t number, bool protection_kept)
 {
 	struct space_page *page = &space->pages.items[number];
 	const struct mapping *mapping = memory_mapping(memory, page->page * CODE_PAGE);
 	bool plain = mapping && mapping->executable && !mapping->writable && !mapping->shared;
 
-	set_watch(space, page, PAGE_FREE);
-	page->was_watched = false;
+	if (!protection_kept) {
+		set_watch(space, page, PAGE_FREE);
+		page->was_watched = false;
+	} else if (page->was_watched && page->watch != PAGE_WATCHED) {
+		plain = false;
+	}
 	for (uint32_t use = page->uses; use; use = space->page_uses.items[use - 1].next) {
 		uint32_t region = space->page_uses.items[use - 1].region;
 		if (!plain || !region_unchanged(space, memory, &space->regions.items[region]))
@@ -564,21 +568,22 @@ static void page_remapped(struct space *space, struct memory *memory, uint32_t n
 	}
 }
 
-void space_remapped(struct space *space, struct memory *memory, uint64_t start, uint64_t end)
+void space_remapped(
+        struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept)
 {
 	memory_changed(memory);
 	if ((end - start) / CODE_PAGE < space->pages.count) {
 		for (uint64_t page = start / CODE_PAGE; page * CODE_PAGE < end; page++) {
 			uint32_t number = index_find(&space->page_index, page);
 			if (number != INDEX_NONE)
-				page_remapped(space, memory, number);
+				page_remapped(space, memory, number, protection_kept);
 		}
 		return;
 	}
 	for (uint32_t i = 0; i < space->pages.count; i++) {
 		uint64_t address = space->pages.items[i].page * CODE_PAGE;
 		if (address >= (start & -CODE_PAGE) && address < end)
-			page_remapped(space, memory, i);
+			page_remapped(space, memory, i, protection_kept);
 	}
 }
 

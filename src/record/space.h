@@ -146,7 +146,9 @@ bool space_is_watched(const struct space *space, uint64_t start, uint64_t end);
 /* The requests of layout.h. */
 enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2]);
-void space_remapped(struct space *space, struct memory *memory, uint64_t start, uint64_t end);
+/* protection_kept: contents may have changed, but what may be done with them has not. */
+void space_remapped(
+        struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept);
 enum status space_write_fault(
         struct space *space, struct memory *memory, uint64_t address, uint64_t pc, uint64_t reply[2]);
 enum status space_unwatch(

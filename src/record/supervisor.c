@@ -228,7 +228,9 @@ static bool process_is_dead(const struct process *process)
 {
 	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
 
-	return process->pidfd < 0 || poll(&poll_fd, 1, 0) > 0;
+	if (process->pidfd < 0) /* pidfd_open is not to be had */
+		return process->has_memory ? !memory_alive(&process->memory) : kill(process->pid, 0) < 0;
+	return poll(&poll_fd, 1, 0) > 0;
 }
 
 static void bury_the_dead(struct supervisor *s)
@@ -415,7 +417,7 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 	case OP_REMAPPED:
 		if (shared)
 			return STATUS_SPLIT;
-		space_remapped(space, &process->memory, a[0], a[1]);
+		space_remapped(space, &process->memory, a[0], a[1], a[2]);
 		return STATUS_OK;
 	case OP_WRITE_FAULT:
 		if (shared && space_is_watched(space, a[0], a[0] + 1))
@@ -506,6 +508,12 @@ static bool serve_all(struct supervisor *s)
 
 /* ---- sleeping ---- */
 
+/* Will nobody tell us of its end? */
+static bool must_look(const struct process *process)
+{
+	return process->leaving || process->pidfd < 0;
+}
+
 static uint64_t longest_sleep(const struct supervisor *s)
 {
 	uint64_t sleep = s->groups.count > MAX_WAITED ? QUIET_POLL_NANOSECONDS : IDLE_NANOSECONDS;
@@ -517,7 +525,7 @@ static uint64_t longest_sleep(const struct supervisor *s)
 			return QUIET_POLL_NANOSECONDS;
 	}
 	for (uint32_t i = 0; i < s->processes.count; i++) {
-		if (s->processes.items[i]->leaving)
+		if (must_look(s->processes.items[i]))
 			sleep = NATIVE_EXEC_POLL_NANOSECONDS;
 	}
 	return sleep;
@@ -547,7 +555,7 @@ static void sleep_until_rung(struct supervisor *s)
 		        &(struct timespec){.tv_nsec = QUIET_POLL_NANOSECONDS}, NULL); /* before Linux 5.16 */
 	set_sleeping(s, 0);
 	for (uint32_t i = 0; i < s->processes.count; i++) {
-		if (s->processes.items[i]->leaving) {
+		if (must_look(s->processes.items[i])) {
 			bury_the_dead(s);
 			break;
 		}

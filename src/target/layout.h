@@ -138,7 +138,7 @@ struct info {
 
 enum operation {
 	OP_TRANSLATE,   /* pc, indirect?, TRANSLATE_* -> code address, or a status below */
-	OP_REMAPPED,    /* start, end: mappings there were made, changed or removed */
+	OP_REMAPPED,    /* start, end, protection kept?: mappings there were made, changed or removed */
 	OP_WRITE_FAULT, /* address: a write to a watched page? -> STATUS_OK: make [reply1, reply2) writable
 	                   again */
 	OP_UNWATCH, /* start, end: give up watching there -> ranges one at a time as above, STATUS_NONE at the

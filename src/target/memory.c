@@ -34,10 +34,15 @@ static bool holds_code(uint64_t start, uint64_t end)
 	return false;
 }
 
+static void tell(struct thread *thread, uint64_t start, uint64_t end, bool protection_kept)
+{
+	while (ask(thread, OP_REMAPPED, start, end, protection_kept) == STATUS_SPLIT)
+		leave_space(thread);
+}
+
 static void tell_remapped(struct thread *thread, uint64_t start, uint64_t end)
 {
-	while (ask(thread, OP_REMAPPED, start, end, 0) == STATUS_SPLIT)
-		leave_space(thread);
+	tell(thread, start, end, false);
 }
 
 /* Makes watched pages in [start, end) writable again. */
@@ -140,6 +145,8 @@ static void memory_mremap(struct thread *thread)
 		regs->gpr[RAX] = -K_ENOMEM;
 		return;
 	}
+	if (info()->watched_pages) /* a moved page takes its protection along: it must be the program's */
+		unwatch_range(thread, from, from + from_size);
 	uint64_t result = syscall_window();
 	if (!is_error(result)) {
 		bool code = holds_code(from, from + from_size);
@@ -151,7 +158,7 @@ static void memory_mremap(struct thread *thread)
 	regs->gpr[RAX] = result;
 }
 
-static void memory_change(struct thread *thread, bool executable)
+static void memory_protect(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
 	uint64_t start = regs->gpr[RDI], size = pages(regs->gpr[RSI]);
@@ -161,8 +168,24 @@ static void memory_change(struct thread *thread, bool executable)
 		return;
 	}
 	uint64_t result = syscall_window();
-	if (!is_error(result) && (executable || holds_code(start, start + size)))
+	if (!is_error(result) && ((regs->gpr[RDX] & K_PROT_EXEC) || holds_code(start, start + size)))
 		tell_remapped(thread, start, start + size);
+	regs->gpr[RAX] = result;
+}
+
+/* Contents may change under the same protection. */
+static void memory_advise(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t start = regs->gpr[RDI], size = pages(regs->gpr[RSI]);
+
+	if (overlaps_us(start, size)) {
+		regs->gpr[RAX] = -K_ENOMEM;
+		return;
+	}
+	uint64_t result = syscall_window();
+	if (!is_error(result) && holds_code(start, start + size))
+		tell(thread, start, start + size, true);
 	regs->gpr[RAX] = result;
 }
 
@@ -189,11 +212,11 @@ void syscall_memory(struct thread *thread, long number)
 		break;
 	case __NR_mprotect:
 	case __NR_pkey_mprotect:
-		memory_change(thread, thread->regs.gpr[RDX] & K_PROT_EXEC);
+		memory_protect(thread);
 		break;
 	case __NR_madvise:
 	case __NR_remap_file_pages:
-		memory_change(thread, false);
+		memory_advise(thread);
 		break;
 	default:
 		memory_shared(thread);

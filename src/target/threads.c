@@ -293,7 +293,8 @@ void syscall_exit(struct thread *thread)
 {
 	uint64_t number = thread->number;
 
-	block_signals();
+	if (!process()->seccomp)
+		block_signals();
 	if (thread->pending)
 		back_out();
 	if (thread->vfork_parent) /* the parent frees it */
