@@ -117,7 +117,8 @@ group_user_namespace() {
 group_pid_namespace() {
 	if possible "${as_nobody[@]}" unshare -U -r -p -f --mount-proc; then
 		# -f: unshare waits for its child and passes its status on
-		wrap=("${as_nobody[@]}" unshare -U -r -p -f --kill-child --mount-proc)
+		# sh: pid 1 is somebody else. As pid 1 the program would inherit the supervisor (docs/transparency.md)
+		wrap=("${as_nobody[@]}" unshare -U -r -p -f --kill-child --mount-proc sh -c '"$@"; exit $?' sh)
 		each_program pid-namespace "$short_selection"
 	else
 		skipped users/pid-namespace "not allowed here"

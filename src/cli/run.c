@@ -96,6 +96,9 @@ static int run_main(int argc, char **argv)
 	case ELF_NOT_FOUND:
 		error_print("run", "%s", report.message);
 		return STATUS_NOT_FOUND;
+	case ELF_IO_ERROR:
+		error_print("run", "%s", report.message);
+		return STATUS_FAILED;
 	default:
 		error_print("run", "%s", report.message);
 		return STATUS_CANNOT_RUN;

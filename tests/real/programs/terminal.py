@@ -30,12 +30,12 @@ def wait_for(pattern):
 
 
 def wait_for_foreground(name):
-	"""Until the terminal's foreground process group is led by a process of that name."""
+	"""Until the terminal's foreground process group is led by a process of that name, and it sleeps (not stopped)."""
 	deadline = time.monotonic() + 40
 	while time.monotonic() < deadline:
 		try:
-			with open(f"/proc/{os.tcgetpgrp(terminal)}/comm") as file:
-				if file.read().strip() == name:
+			with open(f"/proc/{os.tcgetpgrp(terminal)}/stat") as file:
+				if re.search(rf"\({name}\) S ", file.read()):
 					return
 		except OSError:
 			pass
@@ -58,7 +58,6 @@ print("stopped by ^Z")
 type_keys("fg\n")
 wait_for(r"\nsleep 60")
 wait_for_foreground("sleep")
-time.sleep(0.1)
 type_keys("\x03")
 wait_for("ready> ")
 type_keys("echo status $?\n")
