@@ -134,6 +134,8 @@ int entry_link(struct space *space, uint32_t entry, unsigned segment, uint32_t c
 {
 	space->entries.items[entry].segment = (uint8_t)segment;
 	space->entries.items[entry].code = code + 1;
+	uint32_t bit = known_bit(space->entries.items[entry].pc);
+	space->known_filter[bit / 8] |= (uint8_t)(1 << bit % 8);
 	return entry_update(space, entry);
 }
 

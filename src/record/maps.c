@@ -1,7 +1,6 @@
 #include "record/maps.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,17 +37,32 @@ static char *read_all(int fd)
 	return NULL;
 }
 
+/* A number, and what follows it behind one separator. */
+static const char *parse_number(const char *text, int base, uint64_t *value)
+{
+	char *end;
+
+	*value = strtoul(text, &end, base);
+	return *end ? end + 1 : end;
+}
+
+/* 7f12a000-7f12b000 r-xp 00001000 fe:00 12345   /path */
 static bool parse_line(const char *line, struct mapping *mapping)
 {
-	char permissions[5];
+	uint64_t major, minor;
+	const char *at = parse_number(parse_number(line, 16, &mapping->start), 16, &mapping->end);
 
-	if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu", &mapping->start, &mapping->end, permissions,
-	            &mapping->offset, &mapping->device_major, &mapping->device_minor, &mapping->inode) != 7)
+	if (strnlen(at, 5) < 5)
 		return false;
-	mapping->readable = permissions[0] == 'r';
-	mapping->writable = permissions[1] == 'w';
-	mapping->executable = permissions[2] == 'x';
-	mapping->shared = permissions[3] == 's';
+	mapping->readable = at[0] == 'r';
+	mapping->writable = at[1] == 'w';
+	mapping->executable = at[2] == 'x';
+	mapping->shared = at[3] == 's';
+	at = parse_number(at + 5, 16, &mapping->offset);
+	at = parse_number(parse_number(at, 16, &major), 16, &minor);
+	mapping->device_major = (uint32_t)major;
+	mapping->device_minor = (uint32_t)minor;
+	parse_number(at, 10, &mapping->inode);
 	return true;
 }
 

@@ -11,6 +11,7 @@ int memory_open(struct memory *memory, pid_t pid)
 	char path[64];
 
 	memset(memory->cached, 0, sizeof memory->cached);
+	memset(memory->missing, 0, sizeof memory->missing);
 	memory->maps = (struct maps){0};
 	memory->maps_stale = true;
 	memory->maps_fd = -1;
@@ -50,18 +51,26 @@ void memory_changed(struct memory *memory)
 {
 	memory->maps_stale = true;
 	memset(memory->cached, 0, sizeof memory->cached);
+	memset(memory->missing, 0, sizeof memory->missing);
 }
 
 const struct mapping *memory_mapping(struct memory *memory, uint64_t address)
 {
+	uint64_t *missing = &memory->missing[address / CODE_PAGE % MEMORY_MISSING_PAGES];
 	const struct mapping *mapping = memory->maps_stale ? NULL : maps_find(&memory->maps, address);
 
 	if (mapping)
 		return mapping;
+	/* Whoever makes code tells us, so once is enough to look for it. */
+	if (*missing == ((address & -CODE_PAGE) | 1))
+		return NULL;
 	if (maps_read(&memory->maps, memory->maps_fd) < 0)
 		return NULL;
 	memory->maps_stale = false;
-	return maps_find(&memory->maps, address);
+	mapping = maps_find(&memory->maps, address);
+	if (!mapping)
+		*missing = (address & -CODE_PAGE) | 1;
+	return mapping;
 }
 
 const uint8_t *memory_page(struct memory *memory, uint64_t page, bool writable)

@@ -13,14 +13,16 @@
 
 #include "record/maps.h"
 
-#define CODE_PAGE           4096ul
-#define MEMORY_CACHED_PAGES 64
+#define CODE_PAGE            4096ul
+#define MEMORY_CACHED_PAGES  64
+#define MEMORY_MISSING_PAGES 64
 
 struct memory {
 	int mem_fd, maps_fd;
 	struct maps maps;
 	bool maps_stale;
-	uint64_t cached[MEMORY_CACHED_PAGES]; /* page address | 1, or 0 */
+	uint64_t missing[MEMORY_MISSING_PAGES]; /* pages | 1 that have no mapping */
+	uint64_t cached[MEMORY_CACHED_PAGES];   /* page address | 1, or 0 */
 	uint8_t pages[MEMORY_CACHED_PAGES][CODE_PAGE];
 };
 

@@ -313,6 +313,10 @@ static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 static bool is_known(void *context, uint64_t pc)
 {
 	struct reading *reading = context;
+	uint32_t bit = known_bit(pc);
+
+	if (!(reading->space->known_filter[bit / 8] >> bit % 8 & 1))
+		return false;
 	uint32_t entry = index_find(&reading->space->entry_index, pc);
 
 	return entry != INDEX_NONE && reading->space->entries.items[entry].code;

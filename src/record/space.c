@@ -110,6 +110,9 @@ static struct space *space_map(int memfd, uint64_t size)
 		free(space);
 		return NULL;
 	}
+	space->known_filter = calloc(1, KNOWN_FILTER_BYTES);
+	if (!space->known_filter)
+		abort();
 	space->memory_size = size;
 	space->memfd = memfd;
 	space->id = next_id++;
@@ -174,6 +177,8 @@ struct space *space_clone(const struct space *from, int memfd)
 	*space = *from;
 	space->id = mapped->id;
 	space->memory = mapped->memory;
+	space->known_filter = mapped->known_filter;
+	memcpy(space->known_filter, from->known_filter, KNOWN_FILTER_BYTES);
 	space->memfd = memfd;
 	space->users = 0;
 	space->counters = (struct space_counters){0};
@@ -213,6 +218,7 @@ void space_destroy(struct space *space)
 	vector_free(&space->source_bytes);
 	vector_free(&space->pages);
 	vector_free(&space->page_uses);
+	free(space->known_filter);
 	munmap(space->memory, space->memory_size);
 	close(space->memfd);
 	free(space);

@@ -15,6 +15,8 @@
 #include "target/layout.h"
 #include "translate/translate.h"
 
+#define KNOWN_FILTER_BYTES (1u << 19)
+
 /* What --stats tells; one line each in stats.c. */
 struct space_counters {
 	uint64_t requests, shared, regions, blocks, instructions, links, indirect_entries, invalidated,
@@ -113,6 +115,7 @@ struct space {
 	bool loop_is_fast;
 	struct library *library; /* shared with other spaces, or NULL */
 	struct index entry_index, page_index;
+	uint8_t *known_filter; /* KNOWN_FILTER_BYTES: a bit for each pc that ever had code, see regions.c */
 	VECTOR(struct space_entry) entries;
 	VECTOR(struct space_site) sites;
 	VECTOR(struct space_thunk) thunks;

@@ -14,6 +14,12 @@ static inline uint8_t *code_memory(const struct space_segment *segment, uint32_t
 	return segment->memory + segment->layout.code + code;
 }
 
+/* Nearly all questions whether a pc is known are answered by one bit that is in the cache: no. */
+static inline uint32_t known_bit(uint64_t pc)
+{
+	return (uint32_t)(pc * 0x9e3779b97f4a7c15ul >> 42); /* KNOWN_FILTER_BYTES * 8 of them */
+}
+
 /* ---- place.c ---- */
 /* Copies a translation into the segment's code; *code is where. Returns 0, -ENOSPC when full, -ERANGE when a
  * program address that must be near is not. */

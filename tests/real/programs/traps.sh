@@ -42,11 +42,12 @@ echo "${PIPESTATUS[@]}"
 diff <(seq 1 20) <(seq 1 2 20) | head -3
 
 coproc UPPER { while read -r line; do echo "${line^^}"; done; }
+upper=$UPPER_PID # bash unsets the variable when it notices the end of the coprocess
 echo "through a coprocess" >&"${UPPER[1]}"
 read -r answer <&"${UPPER[0]}"
 echo "$answer"
 eval "exec ${UPPER[1]}>&-"
-wait "$UPPER_PID"
+wait $upper
 echo "coprocess status $?"
 
 set -o pipefail
