@@ -162,25 +162,38 @@ static const struct x87_image {
         [X87_IMAGE_FX64] = {8, 8, 6},
 };
 
-/* The opcode that the x87 unit remembers: the program's, not that of a rewritten operand. */
-void fix_x87_opcode(uint64_t at, uint64_t pc)
+/* The 11 bits by which the x87 unit remembers an instruction; -1: it is none of its own. */
+static int x87_opcode(const uint8_t code[16])
+{
+	unsigned i = 0;
+
+	while (i < 14 && is_prefix(code[i]))
+		i++;
+	return (code[i] & 0xf8) == 0xd8 ? (code[i] & 7) << 8 | code[i + 1] : -1;
+}
+
+/*
+ * The opcode that the x87 unit remembers: the program's, not that of a rewritten
+ * operand. A CPU may remember none together with the pointer, or an older one:
+ * only that of the instruction in the cache is ours to mend.
+ */
+void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc)
 {
 	uint8_t code[16] = {0};
-	unsigned i = 0;
 	uint16_t opcode;
 
 	for (unsigned n = 0; n < sizeof code && read_program(&code[n], pc + n, 1) == 0; n++)
 		;
-	while (i < 14 && is_prefix(code[i]))
-		i++;
-	if ((code[i] & 0xf8) != 0xd8 || read_program(&opcode, at, 2) < 0 || opcode == 0)
+	int wanted = x87_opcode(code);
+	if (wanted < 0 || read_program(&opcode, at, 2) < 0 ||
+	        (opcode & 0x7ff) != x87_opcode((const uint8_t *)cached))
 		return;
-	opcode = (opcode & 0xf800) | (code[i] & 7) << 8 | code[i + 1];
+	opcode = (opcode & 0xf800) | wanted;
 	write_program(at, &opcode, 2);
 }
 
 /* 32 bits of an address in the code cache stand for the only place there that ends so. */
-static bool program_pc_of_low(uint32_t pointer, uint64_t *pc)
+static bool program_pc_of_low(uint32_t pointer, uint64_t *cached, uint64_t *pc)
 {
 	struct process *p = process();
 
@@ -189,8 +202,10 @@ static bool program_pc_of_low(uint32_t pointer, uint64_t *pc)
 		uint64_t address = (code & ~0xfffffffful) | pointer;
 		if (address < code)
 			address += 1ul << 32;
-		if (program_pc_of(address, pc))
+		if (program_pc_of(address, pc)) {
+			*cached = address;
 			return true;
+		}
 	}
 	return false;
 }
@@ -204,13 +219,18 @@ static void fix_x87_pc(struct thread *thread, unsigned kind)
 {
 	const struct x87_image *image = &x87_images[kind];
 	uint64_t at = thread->slots[SLOT_ADDRESS], pointer = 0, pc;
+	bool found;
 
 	if (read_program(&pointer, at + image->pointer, image->size) < 0 || pointer == 0)
 		return;
-	if (image->size == 8 ? !program_pc_of(pointer, &pc) : !program_pc_of_low((uint32_t)pointer, &pc))
+	if (image->size == 8)
+		found = program_pc_of(pointer, &pc);
+	else
+		found = program_pc_of_low(pointer, &pointer, &pc);
+	if (!found)
 		return;
 	write_program(at + image->pointer, &pc, image->size);
-	fix_x87_opcode(at + image->opcode, pc);
+	fix_x87_opcode(at + image->opcode, pointer, pc);
 }
 
 /*
@@ -225,7 +245,7 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 	struct {
 		uint32_t control, rest[6];
 	} environment;
-	uint64_t pc, at = thread->slots[SLOT_ADDRESS];
+	uint64_t cached, pc, at = thread->slots[SLOT_ADDRESS];
 	size_t size = save ? 94 : 14;
 
 	check_alignment(thread, at, 2);
@@ -236,7 +256,7 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 		__asm__ volatile("data16 fnsave %0" : "=m"(image));
 	else
 		__asm__ volatile("data16 fnstenv %0" : "=m"(image));
-	if (environment.rest[2] && program_pc_of_low(environment.rest[2], &pc))
+	if (environment.rest[2] && program_pc_of_low(environment.rest[2], &cached, &pc))
 		memcpy(&image.bytes[6], &pc, 2);
 	write_program(at, &image, size);
 }

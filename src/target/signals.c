@@ -361,11 +361,12 @@ static uint32_t fpstate_size(uint64_t fpstate)
 /* The x87 last-instruction pointer in a context is a code-cache address: show the program's. */
 static void fix_fpstate_pc(uint64_t fpstate)
 {
-	uint64_t pc;
+	uint64_t *pointer = (uint64_t *)(fpstate + 8), cached, pc;
 
-	if (fpstate && program_pc_of(*(uint64_t *)(fpstate + 8), &pc)) {
-		*(uint64_t *)(fpstate + 8) = pc;
-		fix_x87_opcode(fpstate + 6, pc);
+	if (fpstate && program_pc_of(*pointer, &pc)) {
+		cached = *pointer;
+		*pointer = pc;
+		fix_x87_opcode(fpstate + 6, cached, pc);
 	}
 }
 

@@ -137,8 +137,8 @@ void handle_emulate(struct thread *thread);
 /* Translates a code-cache address back to the program's; false when it is none. */
 bool program_pc_of(uint64_t address, uint64_t *pc);
 
-/* The opcode field at `at` of an x87 image, for the instruction at pc. */
-void fix_x87_opcode(uint64_t at, uint64_t pc);
+/* The opcode field at `at` of an x87 image, for the instruction at pc, executed at `cached`. */
+void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc);
 
 /* ---- codemap.c ---- */
 struct code_place {
