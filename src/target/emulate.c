@@ -183,7 +183,8 @@ void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc)
 	uint16_t opcode;
 
 	for (unsigned n = 0; n < sizeof code && read_program(&code[n], pc + n, 1) == 0; n++)
-		;
+		if (x87_opcode(code) >= 0 && n && !is_prefix(code[n - 1]))
+			break;
 	int wanted = x87_opcode(code);
 	if (wanted < 0 || read_program(&opcode, at, 2) < 0 ||
 	        (opcode & 0x7ff) != x87_opcode((const uint8_t *)cached))

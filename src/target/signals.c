@@ -64,6 +64,8 @@ static long install(int number, const struct signal_action *wanted)
 	} else {
 		action.handler = (uint64_t)signal_entry;
 		action.flags |= K_SA_SIGINFO | K_SA_ONSTACK;
+		if (bit & FAULT_SIGNALS)
+			action.flags |= K_SA_NODEFER; /* the handler itself touches the program's memory */
 	}
 	return syscall4(__NR_rt_sigaction, number, &action, 0, 8);
 }
@@ -655,6 +657,14 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		deliver_now(thread, number, true, siginfo, context);
 }
 
+/* Makes the handler's return have the CPU say how the instruction at thread.regs faults. */
+static void try_natively(struct thread *thread, struct kernel_ucontext *context)
+{
+	context_to_resume(thread, context);
+	context->mcontext.rip = (uint64_t)probe_start;
+	thread->probing = PROBE_NATIVE;
+}
+
 static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
 {
 	while (size && *a == *b)
@@ -681,6 +691,11 @@ static void handle_fault(
 	if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && info()->watched_pages &&
 	        write_watched_page(thread, siginfo->address, place.pc)) {
 		context_to_resume(thread, context);
+		return;
+	}
+	/* A rewritten operand has lost its segment: #GP may have been #SS. */
+	if (c->trapno == TRAP_PROTECTION && !place.boundary) {
+		try_natively(thread, context);
 		return;
 	}
 	static const uint8_t call_peek[] = {CALL_PEEK_BYTES};

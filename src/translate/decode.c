@@ -521,10 +521,10 @@ void decode_instruction(struct instruction *instruction, uint64_t pc, const uint
 	instruction->may_fault = true;
 	if (status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG)
 		instruction->kind = KIND_TOO_LONG;
-	else if (status != ZYDIS_STATUS_NO_MORE_DATA)
-		instruction->kind = KIND_UNDEFINED;
+	else if (size < INSTRUCTION_BYTES_MAX)
+		instruction->kind = KIND_UNREADABLE; /* undefined or not: the CPU may want the rest first */
 	else
-		instruction->kind = size < INSTRUCTION_BYTES_MAX ? KIND_UNREADABLE : KIND_TOO_LONG;
+		instruction->kind = status == ZYDIS_STATUS_NO_MORE_DATA ? KIND_TOO_LONG : KIND_UNDEFINED;
 }
 
 /* -- discovery ----------------------------------------------------------- */
