@@ -30,9 +30,10 @@ static uint64_t xgetbv(uint32_t index)
 
 /*
  * What is hidden: everything that the translator refuses (AVX-512, AMX, APX,
- * transactions, shadow stacks, user interrupts, key locker), and the state
- * components that belong to it. A program that asks is told of a CPU that does
- * not have them.
+ * transactions, shadow stacks, user interrupts, key locker) or that its decoder
+ * (Zydis 4.0) does not know yet, and the state components that belong to it. A
+ * program that asks is told of a CPU that does not have them. Where new features
+ * are still being added, only those that are known are let through.
  */
 static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 {
@@ -46,9 +47,13 @@ static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 		r.c &= ~(1u << 7 | 1u << 23);                                 /* CET_SS, key locker */
 		r.d &= ~(1u << 2 | 1u << 3 | 1u << 5 | 1u << 8 | 1u << 20 | 1u << 22 | 1u << 23 | 1u << 24 |
 		         1u << 25);
+		if (r.a > 2)
+			r.a = 2;
 	} else if (leaf == 7 && subleaf == 1) {
-		r.a &= ~(1u << 5 | 1u << 21);            /* AVX512_BF16, AMX_FP16 */
-		r.d &= ~(1u << 8 | 1u << 19 | 1u << 21); /* AMX_COMPLEX, AVX10, APX_F */
+		r.a &= 1u << 4 | 1u << 10 | 1u << 11 | 1u << 12; /* AVX_VNNI; fast short rep movs, stos, cmps */
+		r.b = r.c = r.d = 0;
+	} else if (leaf == 7 && subleaf > 2) {
+		r = (struct cpuid){0};
 	} else if (leaf == 0xd && subleaf == 0) {
 		r.a &= XSTATE_OFFERED;
 		r.d = 0;
@@ -59,8 +64,10 @@ static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 		r.d = 0;
 	} else if (leaf == 0xd && subleaf > 2) {
 		r = (struct cpuid){0};
-	} else if (leaf == 0x1d || leaf == 0x1e || leaf == 0x24) {
-		r = (struct cpuid){0};
+	} else if (leaf == 0x19 || leaf == 0x1d || leaf == 0x1e || leaf == 0x24 || leaf == 0x29) {
+		r = (struct cpuid){0}; /* key locker, AMX, AVX10, APX */
+	} else if (leaf == 0x80000021) {
+		r.a &= ~(1u << 20 | 1u << 23); /* PREFETCHI, AVX512_BMM */
 	}
 	return r;
 }
