@@ -266,6 +266,13 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 		__asm__ volatile("data16 fnstenv %0" : "=m"(image));
 	if (environment.rest[2] && program_pc_of_low(environment.rest[2], &cached, &pc))
 		memcpy(&image.bytes[6], &pc, 2);
+	if (thread->pending) {
+		/* A signal that was captured meanwhile must find what fnsave left. */
+		uint8_t *kept = (uint8_t *)thread + THREAD_FPSTATE;
+		__asm__ volatile("fxsave64 %0" : "+m"(*(uint8_t(*)[512])kept));
+		if (((struct fpstate_software *)(kept + FPSTATE_SOFTWARE))->magic1 == FPSTATE_MAGIC1)
+			*(uint64_t *)(kept + 512) |= 3;
+	}
 	write_program(at, &image, size);
 }
 
