@@ -30,9 +30,10 @@ static uint64_t xgetbv(uint32_t index)
 
 /*
  * What is hidden: everything that the translator refuses (AVX-512, AMX, APX,
- * transactions, shadow stacks, user interrupts, key locker), and the state
- * components that belong to it. A program that asks is told of a CPU that does
- * not have them.
+ * transactions, shadow stacks, user interrupts, key locker) or that its decoder
+ * (Zydis 4.0) does not know yet, and the state components that belong to it. A
+ * program that asks is told of a CPU that does not have them. Where new features
+ * are still being added, only those that are known are let through.
  */
 static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 {
@@ -46,9 +47,13 @@ static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 		r.c &= ~(1u << 7 | 1u << 23);                                 /* CET_SS, key locker */
 		r.d &= ~(1u << 2 | 1u << 3 | 1u << 5 | 1u << 8 | 1u << 20 | 1u << 22 | 1u << 23 | 1u << 24 |
 		         1u << 25);
+		if (r.a > 2)
+			r.a = 2;
 	} else if (leaf == 7 && subleaf == 1) {
-		r.a &= ~(1u << 5 | 1u << 21);            /* AVX512_BF16, AMX_FP16 */
-		r.d &= ~(1u << 8 | 1u << 19 | 1u << 21); /* AMX_COMPLEX, AVX10, APX_F */
+		r.a &= 1u << 4 | 1u << 10 | 1u << 11 | 1u << 12; /* AVX_VNNI; fast short rep movs, stos, cmps */
+		r.b = r.c = r.d = 0;
+	} else if (leaf == 7 && subleaf > 2) {
+		r = (struct cpuid){0};
 	} else if (leaf == 0xd && subleaf == 0) {
 		r.a &= XSTATE_OFFERED;
 		r.d = 0;
@@ -59,8 +64,10 @@ static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 		r.d = 0;
 	} else if (leaf == 0xd && subleaf > 2) {
 		r = (struct cpuid){0};
-	} else if (leaf == 0x1d || leaf == 0x1e || leaf == 0x24) {
-		r = (struct cpuid){0};
+	} else if (leaf == 0x19 || leaf == 0x1d || leaf == 0x1e || leaf == 0x24 || leaf == 0x29) {
+		r = (struct cpuid){0}; /* key locker, AMX, AVX10, APX */
+	} else if (leaf == 0x80000021) {
+		r.a &= ~(1u << 20 | 1u << 23); /* PREFETCHI, AVX512_BMM */
 	}
 	return r;
 }
@@ -162,25 +169,39 @@ static const struct x87_image {
         [X87_IMAGE_FX64] = {8, 8, 6},
 };
 
-/* The opcode that the x87 unit remembers: the program's, not that of a rewritten operand. */
-void fix_x87_opcode(uint64_t at, uint64_t pc)
+/* The 11 bits by which the x87 unit remembers an instruction; -1: it is none of its own. */
+static int x87_opcode(const uint8_t code[16])
+{
+	unsigned i = 0;
+
+	while (i < 14 && is_prefix(code[i]))
+		i++;
+	return (code[i] & 0xf8) == 0xd8 ? (code[i] & 7) << 8 | code[i + 1] : -1;
+}
+
+/*
+ * The opcode that the x87 unit remembers: the program's, not that of a rewritten
+ * operand. A CPU may remember none together with the pointer, or an older one:
+ * only that of the instruction in the cache is ours to mend.
+ */
+void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc)
 {
 	uint8_t code[16] = {0};
-	unsigned i = 0;
 	uint16_t opcode;
 
 	for (unsigned n = 0; n < sizeof code && read_program(&code[n], pc + n, 1) == 0; n++)
-		;
-	while (i < 14 && is_prefix(code[i]))
-		i++;
-	if ((code[i] & 0xf8) != 0xd8 || read_program(&opcode, at, 2) < 0 || opcode == 0)
+		if (x87_opcode(code) >= 0 && n && !is_prefix(code[n - 1]))
+			break;
+	int wanted = x87_opcode(code);
+	if (wanted < 0 || read_program(&opcode, at, 2) < 0 ||
+	        (opcode & 0x7ff) != x87_opcode((const uint8_t *)cached))
 		return;
-	opcode = (opcode & 0xf800) | (code[i] & 7) << 8 | code[i + 1];
+	opcode = (opcode & 0xf800) | wanted;
 	write_program(at, &opcode, 2);
 }
 
 /* 32 bits of an address in the code cache stand for the only place there that ends so. */
-static bool program_pc_of_low(uint32_t pointer, uint64_t *pc)
+static bool program_pc_of_low(uint32_t pointer, uint64_t *cached, uint64_t *pc)
 {
 	struct process *p = process();
 
@@ -189,8 +210,10 @@ static bool program_pc_of_low(uint32_t pointer, uint64_t *pc)
 		uint64_t address = (code & ~0xfffffffful) | pointer;
 		if (address < code)
 			address += 1ul << 32;
-		if (program_pc_of(address, pc))
+		if (program_pc_of(address, pc)) {
+			*cached = address;
 			return true;
+		}
 	}
 	return false;
 }
@@ -204,13 +227,18 @@ static void fix_x87_pc(struct thread *thread, unsigned kind)
 {
 	const struct x87_image *image = &x87_images[kind];
 	uint64_t at = thread->slots[SLOT_ADDRESS], pointer = 0, pc;
+	bool found;
 
 	if (read_program(&pointer, at + image->pointer, image->size) < 0 || pointer == 0)
 		return;
-	if (image->size == 8 ? !program_pc_of(pointer, &pc) : !program_pc_of_low((uint32_t)pointer, &pc))
+	if (image->size == 8)
+		found = program_pc_of(pointer, &pc);
+	else
+		found = program_pc_of_low(pointer, &pointer, &pc);
+	if (!found)
 		return;
 	write_program(at + image->pointer, &pc, image->size);
-	fix_x87_opcode(at + image->opcode, pc);
+	fix_x87_opcode(at + image->opcode, pointer, pc);
 }
 
 /*
@@ -225,7 +253,7 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 	struct {
 		uint32_t control, rest[6];
 	} environment;
-	uint64_t pc, at = thread->slots[SLOT_ADDRESS];
+	uint64_t cached, pc, at = thread->slots[SLOT_ADDRESS];
 	size_t size = save ? 94 : 14;
 
 	check_alignment(thread, at, 2);
@@ -236,8 +264,15 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 		__asm__ volatile("data16 fnsave %0" : "=m"(image));
 	else
 		__asm__ volatile("data16 fnstenv %0" : "=m"(image));
-	if (environment.rest[2] && program_pc_of_low(environment.rest[2], &pc))
+	if (environment.rest[2] && program_pc_of_low(environment.rest[2], &cached, &pc))
 		memcpy(&image.bytes[6], &pc, 2);
+	if (thread->pending) {
+		/* A signal that was captured meanwhile must find what fnsave left. */
+		uint8_t *kept = (uint8_t *)thread + THREAD_FPSTATE;
+		__asm__ volatile("fxsave64 %0" : "+m"(*(uint8_t(*)[512])kept));
+		if (((struct fpstate_software *)(kept + FPSTATE_SOFTWARE))->magic1 == FPSTATE_MAGIC1)
+			*(uint64_t *)(kept + 512) |= 3;
+	}
 	write_program(at, &image, size);
 }
 

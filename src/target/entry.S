@@ -354,9 +354,12 @@ run_natively:
  * void probe_natively(void): one instruction at the program's pc with all that is
  * the program's, the GS base included. It faults, or TF takes it back.
  */
-	.globl	probe_natively, probe_jump
+	.globl	probe_natively, probe_start, probe_jump
 probe_natively:
+probe_start:
 	mov	OWN(THREAD_STACK), %rsp
+	pushq	$2
+	popfq					/* NT would forbid iretq */
 	mov	%ss, %eax
 	push	%rax
 	pushq	REGISTER(4)

@@ -156,8 +156,6 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 void handle_exit(struct thread *thread, int indirect)
 {
 	if (indirect && (int64_t)(thread->regs.pc << 16) >> 16 != (int64_t)thread->regs.pc) {
-		if (thread->pending)
-			deliver_pending(thread);
 		if ((uint32_t)thread->slots[SLOT_BRANCH] == BRANCH_NONE)
 			fault_natively(thread);
 		fault_at_branch(thread);
@@ -176,8 +174,6 @@ void handle_exit(struct thread *thread, int indirect)
 			leave_space(thread);
 			break;
 		case STATUS_FAULT:
-			if (thread->pending)
-				return; /* deliver that first; the fault will come again */
 			fault_natively(thread);
 		default:
 			if (thread->pending)

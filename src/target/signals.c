@@ -64,6 +64,8 @@ static long install(int number, const struct signal_action *wanted)
 	} else {
 		action.handler = (uint64_t)signal_entry;
 		action.flags |= K_SA_SIGINFO | K_SA_ONSTACK;
+		if (bit & FAULT_SIGNALS)
+			action.flags |= K_SA_NODEFER; /* the handler itself touches the program's memory */
 	}
 	return syscall4(__NR_rt_sigaction, number, &action, 0, 8);
 }
@@ -339,6 +341,8 @@ static void context_to_resume(struct thread *thread, struct kernel_ucontext *con
 	context->mcontext.rsp = thread->stack;
 	context->mcontext.eflags = 2;
 	context->mask = kernel_mask_for(thread->mask);
+	if (thread->pending)
+		context->mask |= ~FAULT_SIGNALS; /* there is room for one */
 	context->stack = kernel_altstack(thread);
 }
 
@@ -361,11 +365,12 @@ static uint32_t fpstate_size(uint64_t fpstate)
 /* The x87 last-instruction pointer in a context is a code-cache address: show the program's. */
 static void fix_fpstate_pc(uint64_t fpstate)
 {
-	uint64_t pc;
+	uint64_t *pointer = (uint64_t *)(fpstate + 8), cached, pc;
 
-	if (fpstate && program_pc_of(*(uint64_t *)(fpstate + 8), &pc)) {
-		*(uint64_t *)(fpstate + 8) = pc;
-		fix_x87_opcode(fpstate + 6, pc);
+	if (fpstate && program_pc_of(*pointer, &pc)) {
+		cached = *pointer;
+		*pointer = pc;
+		fix_x87_opcode(fpstate + 6, cached, pc);
 	}
 }
 
@@ -519,6 +524,15 @@ void requeue_pending(struct thread *thread)
 		queue_to_self(number, &thread->info);
 }
 
+/* The vector state that the signal being kept will find. */
+static void keep_fpstate(struct thread *thread, const struct kernel_ucontext *context)
+{
+	uint64_t fpstate = context->mcontext.fpstate;
+
+	if (fpstate)
+		memcpy((char *)thread + THREAD_FPSTATE, (void *)fpstate, fpstate_size(fpstate));
+}
+
 /*
  * Keeps the signal until the stub is done. Only a fault signal sent by somebody
  * can come while another one is being kept.
@@ -526,16 +540,13 @@ void requeue_pending(struct thread *thread)
 static void capture(struct thread *thread, int number, const struct kernel_siginfo *siginfo,
         struct kernel_ucontext *context)
 {
-	uint64_t fpstate = context->mcontext.fpstate;
-
 	if (thread->pending || thread->stepping) {
 		hold(thread, number, siginfo);
 		return;
 	}
 	thread->info = *siginfo;
 	details_from_context(&thread->details, context);
-	if (fpstate)
-		memcpy((char *)thread + THREAD_FPSTATE, (void *)fpstate, fpstate_size(fpstate));
+	keep_fpstate(thread, context);
 	context->mask = ~FAULT_SIGNALS | kernel_mask_for(thread->mask);
 	if (thread->probing)
 		context->mask &= ~SIGBIT(K_SIGTRAP);
@@ -628,6 +639,20 @@ static void handle_step(
 	program_step(thread, siginfo, context, &place);
 }
 
+/*
+ * The signal that is being kept comes after this one, whose handler starts with
+ * other vector state: let it come again then.
+ */
+static void deliver_fault(
+        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	if (thread->pending) {
+		requeue_pending(thread);
+		requeue_held(thread);
+	}
+	deliver_now(thread, number, true, siginfo, context);
+}
+
 /* One instruction was executed natively, or tried: see fault_natively. */
 static void handle_probe(struct thread *thread, int number, struct kernel_siginfo *siginfo,
         struct kernel_ucontext *context, uint64_t gs_base)
@@ -638,7 +663,7 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	thread->probing = PROBE_NONE;
 	if (c->rip == (uint64_t)probe_jump) {
 		/* No address at all: not even the jump got there. */
-		deliver_now(thread, number, true, siginfo, context);
+		deliver_fault(thread, number, siginfo, context);
 		return;
 	}
 	set_program_gs(thread, gs_base);
@@ -647,11 +672,21 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		thread->regs.flags &= ~FLAG_TF;
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
 		context_to_resume(thread, context);
+	else if (thread->pending && process()->seccomp)
+		context_to_resume(thread, context); /* deliver that first; the fault will come again */
 	else if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && info()->watched_pages &&
 	         write_watched_page(thread, siginfo->address, thread->regs.pc))
 		context_to_resume(thread, context);
 	else
-		deliver_now(thread, number, true, siginfo, context);
+		deliver_fault(thread, number, siginfo, context);
+}
+
+/* Makes the handler's return have the CPU say how the instruction at thread.regs faults. */
+static void try_natively(struct thread *thread, struct kernel_ucontext *context)
+{
+	context_to_resume(thread, context);
+	context->mcontext.rip = (uint64_t)probe_start;
+	thread->probing = PROBE_NATIVE;
 }
 
 static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
@@ -680,6 +715,11 @@ static void handle_fault(
 	if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && info()->watched_pages &&
 	        write_watched_page(thread, siginfo->address, place.pc)) {
 		context_to_resume(thread, context);
+		return;
+	}
+	/* A rewritten operand has lost its segment: #GP may have been #SS. */
+	if (c->trapno == TRAP_PROTECTION && !place.boundary) {
+		try_natively(thread, context);
 		return;
 	}
 	static const uint8_t call_peek[] = {CALL_PEEK_BYTES};
@@ -739,6 +779,9 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 		handle_fault(thread, number, siginfo, context);
 	else
 		handle_asynchronous(thread, number, siginfo, context);
+	/* What happened since a signal was captured may have changed the vector state. */
+	if (thread->pending)
+		keep_fpstate(thread, context);
 	return thread->probing ? gs_base : thread->number * THREAD_STRIDE;
 }
 

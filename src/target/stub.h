@@ -68,7 +68,7 @@ extern char stub_image[]; /* starts with struct stub_header */
 extern const char resume[], resume_window_start[], resume_window_end[];
 extern const char syscall_window_start[], syscall_window_end[], int80_window_start[], int80_window_end[];
 extern const char usercopy_start[], usercopy_end[], usercopy_fault[], vsyscall_fault[];
-extern const char probe_jump[], signal_entry[], return_window_start[], return_window_end[];
+extern const char probe_start[], probe_jump[], signal_entry[], return_window_start[], return_window_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
 /* Gives a system call up before it was made: a signal is pending; it is made again after the handler. */
@@ -137,8 +137,8 @@ void handle_emulate(struct thread *thread);
 /* Translates a code-cache address back to the program's; false when it is none. */
 bool program_pc_of(uint64_t address, uint64_t *pc);
 
-/* The opcode field at `at` of an x87 image, for the instruction at pc. */
-void fix_x87_opcode(uint64_t at, uint64_t pc);
+/* The opcode field at `at` of an x87 image, for the instruction at pc, executed at `cached`. */
+void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc);
 
 /* ---- codemap.c ---- */
 struct code_place {

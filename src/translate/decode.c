@@ -440,11 +440,18 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 	}
 }
 
-/* An address that is truncated before the GS base is added cannot be had by adding it to a register. */
+/*
+ * An address that is truncated before the GS base is added cannot be had by
+ * adding it to a register. The x87 unit remembers where an operand was in its
+ * segment.
+ */
 static bool needs_gs_base(const struct instruction *instruction)
 {
-	return instruction->address32 && instruction->kind == KIND_PLAIN &&
-	       (instruction->memory == MEMORY_GS_IMPLICIT || instruction->memory == MEMORY_GS_VECTOR);
+	if (instruction->kind != KIND_PLAIN)
+		return false;
+	if (instruction->memory == MEMORY_GS_IMPLICIT || instruction->memory == MEMORY_GS_VECTOR)
+		return instruction->address32;
+	return instruction->memory == MEMORY_GS && instruction->x87;
 }
 
 static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
@@ -454,6 +461,8 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	instruction->opcode = zydis->opcode;
 	instruction->width = zydis->operand_width / 8;
 	instruction->address32 = zydis->address_width == 32;
+	instruction->x87 = zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+	                   zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (zydis->opcode & 0xf8) == 0xd8;
 	examine_encoding(instruction, zydis);
 	examine_operands(instruction, zydis, operands);
 	classify(instruction, zydis, operands);
@@ -512,10 +521,10 @@ void decode_instruction(struct instruction *instruction, uint64_t pc, const uint
 	instruction->may_fault = true;
 	if (status == ZYDIS_STATUS_INSTRUCTION_TOO_LONG)
 		instruction->kind = KIND_TOO_LONG;
-	else if (status != ZYDIS_STATUS_NO_MORE_DATA)
-		instruction->kind = KIND_UNDEFINED;
+	else if (size < INSTRUCTION_BYTES_MAX)
+		instruction->kind = KIND_UNREADABLE; /* undefined or not: the CPU may want the rest first */
 	else
-		instruction->kind = size < INSTRUCTION_BYTES_MAX ? KIND_UNREADABLE : KIND_TOO_LONG;
+		instruction->kind = status == ZYDIS_STATUS_NO_MORE_DATA ? KIND_TOO_LONG : KIND_UNDEFINED;
 }
 
 /* -- discovery ----------------------------------------------------------- */

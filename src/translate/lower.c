@@ -57,8 +57,9 @@ static void lower_far(struct lowering *lowering, const struct instruction *instr
 	uint8_t reg = instruction->destination;
 	bool reload = !instruction->overwrites || reg >= 8 || reg == RSP || reg == RBP;
 
+	/* d8 00 would look like the opcode that the x87 unit gives when it remembers none. */
 	if (reload)
-		reg = operand_pick(instruction->used);
+		reg = operand_pick(instruction->used | (instruction->x87 ? 1u << RAX : 0));
 	emit_spill(emitter, reg, SLOT_SCRATCH_A);
 	emit_record(emitter, instruction->pc, in_a(reg));
 	emit_address(emitter, reg, instruction->target);
