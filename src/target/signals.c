@@ -717,8 +717,12 @@ static void handle_fault(
 		context_to_resume(thread, context);
 		return;
 	}
-	/* A rewritten operand has lost its segment: #GP may have been #SS. */
-	if (c->trapno == TRAP_PROTECTION && !place.boundary) {
+	/*
+	 * A rewritten operand has lost its segment: #GP may have been #SS, and what
+	 * is an address only together with the segment's base is none for some CPUs.
+	 */
+	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
+	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond)) {
 		try_natively(thread, context);
 		return;
 	}
