@@ -47,6 +47,12 @@ void set_kernel_mask(uint64_t mask)
 	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &value, 0, 8);
 }
 
+void unshield(struct thread *thread)
+{
+	thread->shielded = 0;
+	set_kernel_mask(thread->mask);
+}
+
 /* ---- dispositions ---- */
 
 /* Makes the kernel's disposition follow the program's. */
@@ -341,6 +347,7 @@ static void context_to_resume(struct thread *thread, struct kernel_ucontext *con
 	context->mcontext.rsp = thread->stack;
 	context->mcontext.eflags = 2;
 	context->mask = kernel_mask_for(thread->mask);
+	thread->shielded = 0;
 	if (thread->pending)
 		context->mask |= ~FAULT_SIGNALS; /* there is room for one */
 	context->stack = kernel_altstack(thread);
@@ -839,6 +846,11 @@ _Noreturn void syscall_sigreturn(struct thread *thread)
 	requeue_held(thread);
 	thread->step_armed = 0;
 	context_to_resume(thread, &frame.context);
+	/* A step takes many traps. Signals could come faster than that, and there would never be one. */
+	if ((regs->flags & FLAG_TF) && !process()->seccomp) {
+		thread->shielded = 1;
+		frame.context.mask |= ~FAULT_SIGNALS;
+	}
 	frame.context.mcontext.cs = 0x33;
 	return_from_frame(&frame);
 }

@@ -33,6 +33,7 @@ struct thread {
 	struct kernel_stack altstack; /* the program's */
 	struct thread *vfork_parent;
 	uint32_t clear_actions;
+	uint32_t shielded;   /* signals are blocked in the kernel until the program has made a step */
 	uint32_t step_armed; /* the next boundary is the end of an instruction the program steps over */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
@@ -184,6 +185,8 @@ void set_kernel_mask(uint64_t mask);
 void count_segv_blocker(uint64_t old, uint64_t new);
 void ignore_for_exec(struct thread *thread, bool ignore);
 uint64_t kernel_mask_for(uint64_t mask);
+/* Ends what a return to code with TF set began, see syscall_sigreturn. */
+void unshield(struct thread *thread);
 
 /* ---- report.c ---- */
 _Noreturn void stub_panic(const char *what, uint64_t value);

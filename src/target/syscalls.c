@@ -125,6 +125,8 @@ static bool int80_refused(uint32_t number)
 void syscall_int80(struct thread *thread)
 {
 	thread->regs.pc += 2;
+	if (thread->shielded)
+		unshield(thread);
 	if (int80_refused(thread->regs.gpr[RAX]))
 		thread->regs.gpr[RAX] = -K_ENOSYS;
 	else
@@ -138,6 +140,8 @@ void handle_syscall(struct thread *thread)
 
 	thread->slots[SLOT_TARGET] = 0;
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
+	if (thread->shielded)
+		unshield(thread);
 	switch (number) {
 	case __NR_rt_sigreturn:
 		syscall_sigreturn(thread);
