@@ -443,7 +443,8 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 /*
  * An address that is truncated before the GS base is added cannot be had by
  * adding it to a register. The x87 unit remembers where an operand was in its
- * segment.
+ * segment. And what shows system registers is done by the kernel in the CPU's
+ * place (UMIP), which does not understand every operand.
  */
 static bool needs_gs_base(const struct instruction *instruction)
 {
@@ -451,7 +452,16 @@ static bool needs_gs_base(const struct instruction *instruction)
 		return false;
 	if (instruction->memory == MEMORY_GS_IMPLICIT || instruction->memory == MEMORY_GS_VECTOR)
 		return instruction->address32;
-	return instruction->memory == MEMORY_GS && instruction->x87;
+	if (instruction->memory == MEMORY_RIP)
+		return instruction->umip && instruction->address32;
+	return instruction->memory == MEMORY_GS && (instruction->x87 || instruction->umip);
+}
+
+static bool is_umip(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_SGDT || mnemonic == ZYDIS_MNEMONIC_SIDT ||
+	       mnemonic == ZYDIS_MNEMONIC_SLDT || mnemonic == ZYDIS_MNEMONIC_STR ||
+	       mnemonic == ZYDIS_MNEMONIC_SMSW;
 }
 
 static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
@@ -461,6 +471,7 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	instruction->opcode = zydis->opcode;
 	instruction->width = zydis->operand_width / 8;
 	instruction->address32 = zydis->address_width == 32;
+	instruction->umip = is_umip(zydis->mnemonic);
 	instruction->x87 = zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
 	                   zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (zydis->opcode & 0xf8) == 0xd8;
 	examine_encoding(instruction, zydis);

@@ -652,9 +652,20 @@ static bool find_rewritten(const struct translation *translation, const struct d
 	return false;
 }
 
-/* x87 instructions with gs: run natively. */
-static bool is_x87_with_gs(const struct decoded *decoded, const ZydisDecodedOperand *operand)
+/* x87 instructions and those that show system registers, with gs:. */
+static bool runs_natively(const struct decoded *decoded, const ZydisDecodedOperand *operand)
 {
+	switch (decoded->instruction.mnemonic) {
+	case ZYDIS_MNEMONIC_SGDT:
+	case ZYDIS_MNEMONIC_SIDT:
+	case ZYDIS_MNEMONIC_SLDT:
+	case ZYDIS_MNEMONIC_SMSW:
+	case ZYDIS_MNEMONIC_STR:
+		return operand->mem.segment == ZYDIS_REGISTER_GS ||
+		       decoded->instruction.address_width == 32;
+	default:
+		break;
+	}
 	return operand->mem.segment == ZYDIS_REGISTER_GS &&
 	       decoded->instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
 	       decoded->instruction.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT &&
@@ -741,7 +752,7 @@ static void test_rewriting(void **state)
 			continue;
 		if (operand->mem.type == ZYDIS_MEMOP_TYPE_VSIB && decoded.instruction.address_width == 32)
 			continue;
-		if (is_x87_with_gs(&decoded, operand))
+		if (runs_natively(&decoded, operand))
 			continue;
 		*(operand->mem.segment == ZYDIS_REGISTER_GS ? &gs : &rip) += 1;
 		request.max_instructions = 1;
