@@ -378,6 +378,14 @@ probe_start:
 probe_jump:
 	iretq
 
+/* void raise_trap(void): a trap like that of TF, with nothing but the vector state in place. */
+	.globl	raise_trap
+raise_trap:
+	pushq	$0x102
+	popfq
+	nop
+	hlt
+
 /* long call_vsyscall(void): the function at the program's pc with the program's arguments; -1: it faulted. */
 	.globl	call_vsyscall, vsyscall_fault
 call_vsyscall:

@@ -88,18 +88,29 @@ _Noreturn void fault_natively(struct thread *thread)
 	probe_natively();
 }
 
-/*
- * Has the CPU execute one instruction where it stands. The trap that ends it
- * must come through, whatever the program blocks.
- */
-_Noreturn void step_natively(struct thread *thread)
+/* A trap of ours must come through, whatever the program blocks. */
+static void let_trap_through(struct thread *thread)
 {
 	uint64_t trap = SIGBIT(K_SIGTRAP);
 
 	if (thread->mask & trap)
 		syscall4(__NR_rt_sigprocmask, K_SIG_UNBLOCK, &trap, 0, 8);
 	thread->step_armed = 0;
+}
+
+/* Has the CPU execute one instruction where it stands. */
+_Noreturn void step_natively(struct thread *thread)
+{
+	let_trap_through(thread);
 	fault_natively(thread);
+}
+
+/* The program traps itself and has just gone where no code is: the trap comes before that fault. */
+_Noreturn void trap_here(struct thread *thread)
+{
+	let_trap_through(thread);
+	thread->probing = PROBE_TRAP;
+	raise_trap();
 }
 
 /*
@@ -174,6 +185,8 @@ void handle_exit(struct thread *thread, int indirect)
 			leave_space(thread);
 			break;
 		case STATUS_FAULT:
+			if ((thread->regs.flags & FLAG_TF) && thread->step_armed)
+				trap_here(thread);
 			fault_natively(thread);
 		default:
 			if (thread->pending)

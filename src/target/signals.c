@@ -688,6 +688,20 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		deliver_fault(thread, number, siginfo, context);
 }
 
+/* See trap_here. */
+static void handle_own_trap(
+        struct thread *thread, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	thread->probing = PROBE_NONE;
+	if (thread->pending && process()->seccomp) {
+		thread->step_armed = 1;
+		context_to_resume(thread, context);
+		return;
+	}
+	siginfo->address = thread->regs.pc;
+	deliver_fault(thread, K_SIGTRAP, siginfo, context);
+}
+
 /* Makes the handler's return have the CPU say how the instruction at thread.regs faults. */
 static void try_natively(struct thread *thread, struct kernel_ucontext *context)
 {
@@ -782,6 +796,8 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 		context->mcontext.rip = (uint64_t)usercopy_fault;
 	else if (fault && thread->probing == PROBE_VSYSCALL && rip == thread->regs.pc)
 		context->mcontext.rip = (uint64_t)vsyscall_fault;
+	else if (fault && thread->probing == PROBE_TRAP)
+		handle_own_trap(thread, siginfo, context);
 	else if (fault && thread->probing == PROBE_NATIVE)
 		handle_probe(thread, number, siginfo, context, gs_base);
 	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE)

@@ -45,6 +45,7 @@ enum step { STEP_NONE, STEP_TO_BOUNDARY };
 enum probe {
 	PROBE_NONE,
 	PROBE_NATIVE,   /* one instruction runs natively, see probe_natively */
+	PROBE_TRAP,     /* a trap is raised for what was executed before pc, see trap_here */
 	PROBE_VSYSCALL, /* a function of the vsyscall page is called, see call_vsyscall */
 };
 
@@ -81,6 +82,7 @@ _Noreturn void return_natively(struct signal_frame *frame, uint64_t gs_base);
 _Noreturn void run_natively(void);
 _Noreturn void probe_natively(void);
 long call_vsyscall(void);
+_Noreturn void raise_trap(void);
 long usercopy_direct(void *to, const void *from, size_t size);
 
 /* ---- where things are ---- */
@@ -132,6 +134,7 @@ _Noreturn void release(struct thread *thread);
 void leave_space(struct thread *thread);
 _Noreturn void fault_natively(struct thread *thread);
 _Noreturn void step_natively(struct thread *thread);
+_Noreturn void trap_here(struct thread *thread);
 
 /* ---- emulate.c ---- */
 void handle_emulate(struct thread *thread);

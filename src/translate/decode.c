@@ -443,7 +443,7 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 /*
  * An address that is truncated before the GS base is added cannot be had by
  * adding it to a register. The x87 unit remembers where an operand was in its
- * segment. And what shows system registers is done by the kernel in the CPU's
+ * segment. A bit offset is added before the address is truncated. And what shows system registers is done by the kernel in the CPU's
  * place (UMIP), which does not understand every operand.
  */
 static bool needs_gs_base(const struct instruction *instruction)
@@ -454,7 +454,16 @@ static bool needs_gs_base(const struct instruction *instruction)
 		return instruction->address32;
 	if (instruction->memory == MEMORY_RIP)
 		return instruction->umip && instruction->address32;
-	return instruction->memory == MEMORY_GS && (instruction->x87 || instruction->umip);
+	if (instruction->memory != MEMORY_GS)
+		return false;
+	return instruction->x87 || instruction->umip || (instruction->bit_string && instruction->address32);
+}
+
+/* bt, bts, btr, btc with a register for the bit: it reaches beyond the operand. */
+static bool is_bit_string(const ZydisDecodedInstruction *zydis)
+{
+	return zydis->opcode_map == ZYDIS_OPCODE_MAP_0F && (zydis->opcode & 0xe7) == 0xa3 &&
+	       zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
 }
 
 static bool is_umip(ZydisMnemonic mnemonic)
@@ -471,6 +480,7 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	instruction->opcode = zydis->opcode;
 	instruction->width = zydis->operand_width / 8;
 	instruction->address32 = zydis->address_width == 32;
+	instruction->bit_string = is_bit_string(zydis);
 	instruction->umip = is_umip(zydis->mnemonic);
 	instruction->x87 = zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
 	                   zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (zydis->opcode & 0xf8) == 0xd8;

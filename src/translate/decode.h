@@ -98,6 +98,7 @@ struct instruction {
 	bool resumed;    /* reached by an indirect branch: after a call, a syscall, an emulated instruction */
 	bool address32;  /* 67 prefix: addresses are truncated to 32 bits */
 	bool x87;        /* d8 to df */
+	bool bit_string; /* bt and its kind with the bit's number in a register */
 	bool umip;       /* sgdt, sidt, sldt, str, smsw */
 	bool fs;         /* the memory operand has an fs: override */
 	bool is_memory;  /* its r/m operand is memory */

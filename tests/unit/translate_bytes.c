@@ -652,7 +652,7 @@ static bool find_rewritten(const struct translation *translation, const struct d
 	return false;
 }
 
-/* x87 instructions and those that show system registers, with gs:. */
+/* What needs the real GS base: x87 instructions, bit strings, those that show system registers. */
 static bool runs_natively(const struct decoded *decoded, const ZydisDecodedOperand *operand)
 {
 	switch (decoded->instruction.mnemonic) {
@@ -662,6 +662,12 @@ static bool runs_natively(const struct decoded *decoded, const ZydisDecodedOpera
 	case ZYDIS_MNEMONIC_SMSW:
 	case ZYDIS_MNEMONIC_STR:
 		return operand->mem.segment == ZYDIS_REGISTER_GS ||
+		       decoded->instruction.address_width == 32;
+	case ZYDIS_MNEMONIC_BT:
+	case ZYDIS_MNEMONIC_BTS:
+	case ZYDIS_MNEMONIC_BTR:
+	case ZYDIS_MNEMONIC_BTC:
+		return operand->mem.segment == ZYDIS_REGISTER_GS &&
 		       decoded->instruction.address_width == 32;
 	default:
 		break;
