@@ -20,8 +20,9 @@ if (!isMainThread) {
 		Atomics.add(shared, 0, 1);
 	parentPort.once('message', (n) => {
 		parentPort.postMessage(work(0, n * 1000000));
+		// Later, so that the message has surely arrived before
 		if (workerData.index === 3)
-			throw new Error('thrown in a worker');
+			setTimeout(() => { throw new Error('thrown in a worker'); }, 200);
 	});
 	return;
 }
