@@ -50,7 +50,8 @@ static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 		if (r.a > 2)
 			r.a = 2;
 	} else if (leaf == 7 && subleaf == 1) {
-		r.a &= 1u << 4 | 1u << 10 | 1u << 11 | 1u << 12; /* AVX_VNNI; fast short rep movs, stos, cmps */
+		r.a &= 1u << 4 | 1u << 10 | 1u << 11 |
+		       1u << 12; /* AVX_VNNI; fast short rep movs, stos, cmps */
 		r.b = r.c = r.d = 0;
 	} else if (leaf == 7 && subleaf > 2) {
 		r = (struct cpuid){0};

@@ -443,8 +443,8 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 /*
  * An address that is truncated before the GS base is added cannot be had by
  * adding it to a register. The x87 unit remembers where an operand was in its
- * segment. A bit offset is added before the address is truncated. And what shows system registers is done by the kernel in the CPU's
- * place (UMIP), which does not understand every operand.
+ * segment. A bit offset is added before the address is truncated. And what shows system registers is done by
+ * the kernel in the CPU's place (UMIP), which does not understand every operand.
  */
 static bool needs_gs_base(const struct instruction *instruction)
 {

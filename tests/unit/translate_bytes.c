@@ -661,14 +661,12 @@ static bool runs_natively(const struct decoded *decoded, const ZydisDecodedOpera
 	case ZYDIS_MNEMONIC_SLDT:
 	case ZYDIS_MNEMONIC_SMSW:
 	case ZYDIS_MNEMONIC_STR:
-		return operand->mem.segment == ZYDIS_REGISTER_GS ||
-		       decoded->instruction.address_width == 32;
+		return operand->mem.segment == ZYDIS_REGISTER_GS || decoded->instruction.address_width == 32;
 	case ZYDIS_MNEMONIC_BT:
 	case ZYDIS_MNEMONIC_BTS:
 	case ZYDIS_MNEMONIC_BTR:
 	case ZYDIS_MNEMONIC_BTC:
-		return operand->mem.segment == ZYDIS_REGISTER_GS &&
-		       decoded->instruction.address_width == 32;
+		return operand->mem.segment == ZYDIS_REGISTER_GS && decoded->instruction.address_width == 32;
 	default:
 		break;
 	}

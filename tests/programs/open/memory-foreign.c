@@ -4,7 +4,7 @@
  * and the program must go on (the tool may refuse or lie, but not break). Then it maps fixed memory over the
  * same places.
  */
-#include "check.h"
+#include "../check.h"
 #include <sys/mman.h>
 
 static struct {
