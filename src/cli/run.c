@@ -96,7 +96,7 @@ static int run_main(int argc, char **argv)
 	case ELF_NOT_FOUND:
 		error_print("run", "%s", report.message);
 		return STATUS_NOT_FOUND;
-	case ELF_IO_ERROR:
+	case ELF_LIMIT:
 		error_print("run", "%s", report.message);
 		return STATUS_FAILED;
 	default:

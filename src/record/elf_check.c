@@ -147,8 +147,8 @@ static enum elf_verdict open_image(struct check *check, struct image *image)
 		return say(check, ELF_UNREADABLE,
 		        "may be executed but not read; it runs natively, not translated");
 	if (image->fd < 0 || fstat(image->fd, &image->status) < 0 || !S_ISREG(image->status.st_mode)) {
-		enum elf_verdict verdict = say(check, ELF_IO_ERROR, "cannot be opened: %s; %s",
-		        strerror(errno),
+		enum elf_verdict verdict = say(check, errno == EMFILE ? ELF_LIMIT : ELF_IO_ERROR,
+		        "cannot be opened: %s; %s", strerror(errno),
 		        errno == EMFILE ? "raise the limit on open files, see 'ulimit -n'" : "try again");
 
 		if (image->fd >= 0)

@@ -25,6 +25,7 @@ enum elf_verdict {
 	ELF_NOT_REGULAR,      /* a device, socket or pipe */
 	ELF_NO_PERMISSION,    /* not executable for us, or on a path we may not search */
 	ELF_NOEXEC_MOUNT,     /* on a file system mounted noexec */
+	ELF_LIMIT,            /* a limit of this process keeps us from looking at it */
 	ELF_IO_ERROR,         /* cannot be opened or read, for a reason not listed here */
 	ELF_EMPTY,            /* zero bytes */
 	ELF_UNKNOWN_FORMAT,   /* neither ELF nor "#!" */
