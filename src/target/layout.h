@@ -49,7 +49,6 @@
 #define THREAD_FLAGS   (THREAD_REGS + 17 * 8)
 #define THREAD_PENDING 0x110
 #define THREAD_STACK   0x118
-#define THREAD_MAILBOX 0x120
 #define THREAD_PROBING 0x13c
 
 #define STUB_MAGIC 0x31627574732e7462ul
@@ -130,7 +129,6 @@ struct info {
 	int32_t memfd;
 	uint32_t space;
 	uint64_t program_gs;
-	uint64_t initial_mask;
 	struct registers registers;
 };
 

@@ -158,34 +158,20 @@ static void memory_mremap(struct thread *thread)
 	regs->gpr[RAX] = result;
 }
 
-static void memory_protect(struct thread *thread)
+/* mprotect and the like, or madvise, which changes contents under the same protection. */
+static void memory_change(struct thread *thread, bool protection_kept)
 {
 	struct registers *regs = &thread->regs;
 	uint64_t start = regs->gpr[RDI], size = pages(regs->gpr[RSI]);
+	bool executable = !protection_kept && (regs->gpr[RDX] & K_PROT_EXEC);
 
 	if (overlaps_us(start, size)) {
 		regs->gpr[RAX] = -K_ENOMEM;
 		return;
 	}
 	uint64_t result = syscall_window();
-	if (!is_error(result) && ((regs->gpr[RDX] & K_PROT_EXEC) || holds_code(start, start + size)))
-		tell_remapped(thread, start, start + size);
-	regs->gpr[RAX] = result;
-}
-
-/* Contents may change under the same protection. */
-static void memory_advise(struct thread *thread)
-{
-	struct registers *regs = &thread->regs;
-	uint64_t start = regs->gpr[RDI], size = pages(regs->gpr[RSI]);
-
-	if (overlaps_us(start, size)) {
-		regs->gpr[RAX] = -K_ENOMEM;
-		return;
-	}
-	uint64_t result = syscall_window();
-	if (!is_error(result) && holds_code(start, start + size))
-		tell(thread, start, start + size, true);
+	if (!is_error(result) && (executable || holds_code(start, start + size)))
+		tell(thread, start, start + size, protection_kept);
 	regs->gpr[RAX] = result;
 }
 
@@ -212,11 +198,11 @@ void syscall_memory(struct thread *thread, long number)
 		break;
 	case __NR_mprotect:
 	case __NR_pkey_mprotect:
-		memory_protect(thread);
+		memory_change(thread, false);
 		break;
 	case __NR_madvise:
 	case __NR_remap_file_pages:
-		memory_advise(thread);
+		memory_change(thread, true);
 		break;
 	default:
 		memory_shared(thread);
