@@ -23,6 +23,9 @@
 #define MAX_INSTRUCTIONS         128
 #define AHEAD_INSTRUCTIONS       64
 
+/* How code on a page is to be kept true. */
+enum code_mode { CODE_UNREADABLE, CODE_PLAIN, CODE_PROTECT, CODE_SELF_CHECK };
+
 /* ---- pages ---- */
 
 struct space_page *page_for(struct space *space, uint64_t page, bool create)
@@ -36,6 +39,26 @@ struct space_page *page_for(struct space *space, uint64_t page, bool create)
 		index_add(&space->page_index, page, number);
 	}
 	return &space->pages.items[number];
+}
+
+static enum code_mode page_mode(struct space *space, struct memory *memory, uint64_t pc)
+{
+	const struct mapping *mapping = memory_mapping(memory, pc);
+
+	if (!mapping || !mapping->executable)
+		return CODE_UNREADABLE;
+	if (mapping->shared)
+		return CODE_SELF_CHECK;
+	/* A page that was watched once may be written to by the program whatever the kernel says at the
+	 * moment. */
+	const struct space_page *page = page_for(space, pc / CODE_PAGE, false);
+	if (!mapping->writable && !(page && page->was_watched))
+		return CODE_PLAIN;
+	if (page && page->self_check)
+		return CODE_SELF_CHECK;
+	if (page && page->watch == PAGE_WATCHED)
+		return CODE_PLAIN;
+	return CODE_PROTECT;
 }
 
 static void set_watch(struct space *space, struct space_page *page, enum page_watch watch)
@@ -162,6 +185,20 @@ static bool bytes_unchanged(struct memory *memory, uint64_t start, const uint8_t
 	return true;
 }
 
+/* Would a change of any of the region's bytes be told? */
+static bool region_is_guarded(struct space *space, struct memory *memory, const struct space_region *region)
+{
+	for (uint32_t i = 0; i < region->source_count; i++) {
+		const struct region_source *source = &space->sources.items[region->first_source + i];
+		uint64_t last = source->pc + source->size - 1;
+		for (uint64_t page = source->pc / CODE_PAGE; page <= last / CODE_PAGE; page++) {
+			if (page_mode(space, memory, page * CODE_PAGE) != CODE_PLAIN)
+				return false;
+		}
+	}
+	return true;
+}
+
 static bool region_unchanged(struct space *space, struct memory *memory, const struct space_region *region)
 {
 	for (uint32_t i = 0; i < region->source_count; i++) {
@@ -177,7 +214,8 @@ bool region_revive(struct space *space, struct memory *memory, uint32_t number)
 {
 	struct space_region *region = &space->regions.items[number];
 
-	if (region->state == REGION_LIVE || !region_unchanged(space, memory, region))
+	if (region->state == REGION_LIVE || !region_is_guarded(space, memory, region) ||
+	        !region_unchanged(space, memory, region))
 		return false;
 	space->counters.revived++;
 	return region_wake(space, number) == 0;
@@ -255,28 +293,6 @@ int region_add(struct space *space, unsigned segment, const struct translation *
 }
 
 /* ---- requests ---- */
-
-enum code_mode { CODE_UNREADABLE, CODE_PLAIN, CODE_PROTECT, CODE_SELF_CHECK };
-
-static enum code_mode page_mode(struct space *space, struct memory *memory, uint64_t pc)
-{
-	const struct mapping *mapping = memory_mapping(memory, pc);
-
-	if (!mapping || !mapping->executable)
-		return CODE_UNREADABLE;
-	if (mapping->shared)
-		return CODE_SELF_CHECK;
-	/* A page that was watched once may be written to by the program whatever the kernel says at the
-	 * moment. */
-	const struct space_page *page = page_for(space, pc / CODE_PAGE, false);
-	if (!mapping->writable && !(page && page->was_watched))
-		return CODE_PLAIN;
-	if (page && page->self_check)
-		return CODE_SELF_CHECK;
-	if (page && page->watch == PAGE_WATCHED)
-		return CODE_PLAIN;
-	return CODE_PROTECT;
-}
 
 struct reading {
 	struct space *space;

@@ -155,11 +155,13 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 		process()->segv_taken = 1;
 		set_kernel_mask(thread->mask);
 	}
-	do {
+	/* Ask again: what the answer was about may have changed before the lock was ours. */
+	status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0);
+	while (status == STATUS_PROTECT) {
 		uint64_t *reply = thread->mailbox->reply;
 		syscall3(__NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
 		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, TRANSLATE_PROTECTED);
-	} while (status == STATUS_PROTECT);
+	}
 	unlock(&process()->protect_lock);
 	return status;
 }

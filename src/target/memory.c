@@ -45,14 +45,23 @@ static void tell_remapped(struct thread *thread, uint64_t start, uint64_t end)
 	tell(thread, start, end, false);
 }
 
+/*
+ * Makes the system call in thread.regs. Between it and telling of it, the
+ * supervisor's picture of the pages is wrong: nobody may watch or unwatch one
+ * meanwhile, so this is done under the lock, and a signal waits for its end.
+ */
+static uint64_t make_call(struct thread *thread)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+
+	return syscall6(gpr[RAX], gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]);
+}
+
 /* Makes watched pages in [start, end) writable again. */
-void unwatch_range(struct thread *thread, uint64_t start, uint64_t end)
+static void unwatch_locked(struct thread *thread, uint64_t start, uint64_t end)
 {
 	uint64_t status;
 
-	if (!holds_code(start, end))
-		return;
-	lock(&process()->protect_lock);
 	while ((status = ask(thread, OP_UNWATCH, start, end, 0)) == STATUS_OK || status == STATUS_SPLIT) {
 		uint64_t *reply = thread->mailbox->reply;
 		if (status == STATUS_SPLIT)
@@ -61,6 +70,14 @@ void unwatch_range(struct thread *thread, uint64_t start, uint64_t end)
 			syscall3(__NR_mprotect, reply[0], reply[1] - reply[0],
 			        K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
 	}
+}
+
+void unwatch_range(struct thread *thread, uint64_t start, uint64_t end)
+{
+	if (!holds_code(start, end))
+		return;
+	lock(&process()->protect_lock);
+	unwatch_locked(thread, start, end);
 	unlock(&process()->protect_lock);
 }
 
@@ -90,45 +107,60 @@ static void memory_mmap(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
 	uint64_t address = regs->gpr[RDI], size = pages(regs->gpr[RSI]), flags = regs->gpr[R10];
+	bool fixed = flags & K_MAP_FIXED, executable = regs->gpr[RDX] & K_PROT_EXEC;
 
-	if ((flags & K_MAP_FIXED) && !(flags & K_MAP_FIXED_NOREPLACE) && overlaps_us(address, size)) {
+	if (fixed && !(flags & K_MAP_FIXED_NOREPLACE) && overlaps_us(address, size)) {
 		regs->gpr[RAX] = -K_ENOMEM;
 		return;
 	}
-	uint64_t result = syscall_window();
-	if (!is_error(result) && ((regs->gpr[RDX] & K_PROT_EXEC) || holds_code(result, result + size)))
+	/* What is mapped anywhere but over something is not known to anybody else yet. */
+	bool locked = executable || (fixed && holds_code(address, address + size));
+	if (locked)
+		lock(&process()->protect_lock);
+	uint64_t result = locked ? make_call(thread) : syscall_window();
+	if (!is_error(result) && (executable || holds_code(result, result + size)))
 		tell_remapped(thread, result, result + size);
+	if (locked)
+		unlock(&process()->protect_lock);
 	regs->gpr[RAX] = result;
 }
 
 /* Unmaps what is the program's of [start, end), around our segments, which the program cannot know of. */
+static uint64_t unmap_around_us(uint64_t start, uint64_t end)
+{
+	struct process *p = process();
+	uint64_t result = 0;
+
+	for (uint64_t at = start; at < end && result == 0;) {
+		uint64_t stop = end, next = end;
+		for (uint32_t i = 0; i < p->segment_count; i++) {
+			const struct segment_layout *segment = &p->segments[i];
+			if (segment->base + segment->size > at && segment->base < stop) {
+				stop = segment->base > at ? segment->base : at;
+				next = segment->base + segment->size;
+			}
+		}
+		if (stop > at)
+			result = syscall2(__NR_munmap, at, stop - at);
+		at = next;
+	}
+	return result;
+}
+
 static void memory_munmap(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
-	struct process *p = process();
 	uint64_t start = regs->gpr[RDI], end = start + pages(regs->gpr[RSI]);
-	uint64_t result = 0;
 
-	if (!overlaps_us(start, end - start)) {
-		result = syscall_window();
-	} else {
-		uint64_t at = start;
-		while (at < end && result == 0) {
-			uint64_t stop = end, next = end;
-			for (uint32_t i = 0; i < p->segment_count; i++) {
-				const struct segment_layout *segment = &p->segments[i];
-				if (segment->base + segment->size > at && segment->base < stop) {
-					stop = segment->base > at ? segment->base : at;
-					next = segment->base + segment->size;
-				}
-			}
-			if (stop > at)
-				result = syscall2(__NR_munmap, at, stop - at);
-			at = next;
-		}
+	if (!holds_code(start, end)) {
+		regs->gpr[RAX] = overlaps_us(start, end - start) ? unmap_around_us(start, end) : syscall_window();
+		return;
 	}
-	if (result == 0 && holds_code(start, end))
+	lock(&process()->protect_lock);
+	uint64_t result = overlaps_us(start, end - start) ? unmap_around_us(start, end) : make_call(thread);
+	if (result == 0)
 		tell_remapped(thread, start, end);
+	unlock(&process()->protect_lock);
 	regs->gpr[RAX] = result;
 }
 
@@ -136,25 +168,30 @@ static void memory_mremap(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
 	uint64_t from = regs->gpr[RDI], from_size = pages(regs->gpr[RSI]), size = pages(regs->gpr[RDX]);
+	uint64_t to = regs->gpr[R8];
+	bool fixed = regs->gpr[R10] & K_MREMAP_FIXED;
 
 	if (overlaps_us(from, from_size ? from_size : size)) {
 		regs->gpr[RAX] = -K_EFAULT;
 		return;
 	}
-	if ((regs->gpr[R10] & K_MREMAP_FIXED) && overlaps_us(regs->gpr[R8], size)) {
+	if (fixed && overlaps_us(to, size)) {
 		regs->gpr[RAX] = -K_ENOMEM;
 		return;
 	}
-	if (info()->watched_pages) /* a moved page takes its protection along: it must be the program's */
-		unwatch_range(thread, from, from + from_size);
-	uint64_t result = syscall_window();
-	if (!is_error(result)) {
-		bool code = holds_code(from, from + from_size);
-		if (code)
-			tell_remapped(thread, from, from + from_size);
-		if (code || holds_code(result, result + size))
-			tell_remapped(thread, result, result + size);
-	}
+	bool code = holds_code(from, from + from_size);
+	bool locked = code || (fixed && holds_code(to, to + size));
+	if (locked)
+		lock(&process()->protect_lock);
+	if (locked && info()->watched_pages) /* a moved page takes its protection along: it must be the program's */
+		unwatch_locked(thread, from, from + from_size);
+	uint64_t result = locked ? make_call(thread) : syscall_window();
+	if (!is_error(result) && code)
+		tell_remapped(thread, from, from + from_size);
+	if (!is_error(result) && (code || holds_code(result, result + size)))
+		tell_remapped(thread, result, result + size);
+	if (locked)
+		unlock(&process()->protect_lock);
 	regs->gpr[RAX] = result;
 }
 
@@ -169,9 +206,15 @@ static void memory_change(struct thread *thread, bool protection_kept)
 		regs->gpr[RAX] = -K_ENOMEM;
 		return;
 	}
-	uint64_t result = syscall_window();
-	if (!is_error(result) && (executable || holds_code(start, start + size)))
+	if (!executable && !holds_code(start, start + size)) {
+		regs->gpr[RAX] = syscall_window();
+		return;
+	}
+	lock(&process()->protect_lock);
+	uint64_t result = make_call(thread);
+	if (!is_error(result))
 		tell(thread, start, start + size, protection_kept);
+	unlock(&process()->protect_lock);
 	regs->gpr[RAX] = result;
 }
 

@@ -185,7 +185,8 @@ static long clone_process(struct thread *thread, const struct clone_plan *plan)
 {
 	struct mailbox *mailbox = thread->mailbox ? mailbox_claim() : NULL;
 
-	lock(&process()->action_lock); /* so that the copy's table is whole */
+	lock(&process()->protect_lock); /* what the copy finds protected is what the supervisor knows */
+	lock(&process()->action_lock);  /* so that the copy's table is whole */
 	long result = syscall5(plan->number, plan->arguments[0], plan->arguments[1], plan->arguments[2],
 	        plan->arguments[3], plan->arguments[4]);
 	if (result == 0) {
@@ -197,6 +198,7 @@ static long clone_process(struct thread *thread, const struct clone_plan *plan)
 		ask(thread, OP_FORKED, result, 0, 0);
 	else if (mailbox)
 		mailbox_release(mailbox);
+	unlock(&process()->protect_lock);
 	return result;
 }
 
