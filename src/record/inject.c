@@ -249,8 +249,9 @@ static int map_in_target(struct tracee *tracee, const struct placement *placemen
 }
 
 static void fill_info(struct space *space, const struct placement *placement, const struct injection *options,
-        const struct user_regs_struct *r, int target_fd)
+        const struct tracee *tracee, int target_fd)
 {
+	const struct user_regs_struct *r = &tracee->registers;
 	struct info *info = space_info(space, 0);
 
 	info->segment_count = placement->count;
@@ -259,6 +260,7 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->children = options->children;
 	info->announce_exit = options->announce_exit;
 	info->memfd = target_fd;
+	info->pid = tracee->pid;
 	info->space = space->id;
 	info->program_gs = r->gs_base;
 	info->registers = (struct registers){
@@ -294,7 +296,7 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 		return fail(
 		        why, why_size, "cannot map the code cache: %s; see 'ulimit -v'", strerror(-error));
 	}
-	fill_info(space, placement, options, &tracee->registers, target_fd);
+	fill_info(space, placement, options, tracee, target_fd);
 	tracee->registers.rip = placement->layouts[0].base + header->start;
 	/* Not in a system call as far as the kernel is concerned: nothing to restart. */
 	tracee->registers.orig_rax = (uint64_t)-1;

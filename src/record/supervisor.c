@@ -20,6 +20,7 @@
 #include "record/inject.h"
 #include "record/library.h"
 #include "record/memory.h"
+#include "record/namespace.h"
 #include "record/space.h"
 #include "record/stats.h"
 #include "record/vector.h"
@@ -182,7 +183,7 @@ static void remove_process(struct supervisor *s, struct process *process)
 	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
 		struct mailbox *mailbox = &channel->mailboxes[i];
 		if (mailbox->pid == process->pid) {
-			mailbox->pid = 0;
+			mailbox->pid = mailbox->forked = 0;
 			__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
 		}
 	}
@@ -403,6 +404,20 @@ static enum status translate_for(struct process *process, const uint64_t *a, uin
 	return space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
 }
 
+/* A child process shares its parent's space from the start. */
+static enum status forked(struct supervisor *s, struct process *parent, pid_t id, uint64_t mailbox)
+{
+	struct channel *channel = parent->group->channel;
+	pid_t pid = namespace_resolve(parent->pid, id);
+
+	if (!pid || mailbox >= channel->mailbox_high)
+		return STATUS_NONE;
+	channel->mailboxes[mailbox].pid = pid;
+	if (!find_process(s, pid))
+		add_process(s, pid, parent->group, parent->space);
+	return STATUS_OK;
+}
+
 static enum status serve_request(struct supervisor *s, struct process *process, struct mailbox *mailbox)
 {
 	const uint64_t *a = mailbox->arguments;
@@ -431,19 +446,19 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return new_space(process, (int)a[0], mailbox->reply, s);
 	case OP_EXEC:
 		if (a[0])
-			follow(s, mailbox->tid);
+			follow(s, namespace_resolve(process->pid, mailbox->tid));
 		else if (!a[1])
 			process->leaving = true;
 		return STATUS_OK;
 	case OP_EXEC_FAILED:
 		if (a[0])
-			stop_following(s, mailbox->tid);
+			stop_following(s, namespace_resolve(process->pid, mailbox->tid));
 		else if (!a[1])
 			process->leaving = false;
 		return STATUS_OK;
 	case OP_FORKED:
-		if (!find_process(s, (pid_t)a[0]))
-			add_process(s, (pid_t)a[0], process->group, space);
+		return forked(s, process, (pid_t)a[0], a[1]);
+	case OP_KNOW_ME:
 		return STATUS_OK;
 	case OP_EXIT:
 		if (process->pid == s->root)
@@ -457,8 +472,10 @@ static void serve_mailbox(struct supervisor *s, struct group *group, struct mail
 {
 	if (__atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) != MAILBOX_REQUEST)
 		return;
+	if (!mailbox->pid && mailbox->forked)
+		mailbox->pid = namespace_resolve(mailbox->parent, mailbox->forked);
 	struct process *process = find_process(s, mailbox->pid);
-	if (!process) {
+	if (!process && mailbox->pid) {
 		struct space *space = find_space(s, group, mailbox->space);
 		if (space)
 			process = add_process(s, mailbox->pid, group, space);

@@ -185,9 +185,11 @@ struct fault_details {
 
 /* processes */
 #define K_CLONE_VM            0x100ul
+#define K_CLONE_PIDFD         0x1000ul
 #define K_CLONE_SIGHAND       0x800ul
 #define K_CLONE_VFORK         0x4000ul
 #define K_CLONE_THREAD        0x10000ul
+#define K_CLONE_PARENT_SETTID 0x100000ul
 #define K_CLONE_CLEAR_SIGHAND 0x100000000ul
 #define K_SIGCHLD             17
 

@@ -127,6 +127,7 @@ struct info {
 	uint32_t announce_exit;          /* wait for the supervisor before exit_group */
 	/* start-up only */
 	int32_t memfd;
+	int32_t pid;
 	uint32_t space;
 	uint64_t program_gs;
 	struct registers registers;
@@ -143,7 +144,8 @@ enum operation {
 	               end */
 	OP_EXEC,    /* about to execve, follow it? */
 	OP_EXEC_FAILED,
-	OP_FORKED,    /* pid: a child process was made */
+	OP_FORKED,    /* pid, number of its mailbox: a child process was made */
+	OP_KNOW_ME,   /* fill in mailbox.pid */
 	OP_EXIT,      /* status: the process is about to exit_group */
 	OP_NEW_SPACE, /* memfd: the process moves to a copy of its code cache */
 };
@@ -169,15 +171,17 @@ enum status {
 struct mailbox {
 	uint32_t state; /* futex */
 	uint32_t operation;
-	int32_t pid; /* whose memory it is: a vfork child's parent */
-	int32_t tid;
+	int32_t pid; /* whose memory it is, by the supervisor's count; 0: not known yet. A vfork child's parent. */
+	int32_t tid; /* by the process's own count */
 	uint32_t space;
 	uint32_t quiet; /* the process may not make system calls: poll for its requests */
 	uint64_t arguments[3];
 	uint64_t status;
 	uint64_t reply[2];
 	uint64_t refused; /* instructions refused so far, for --stats */
-	uint64_t padding[5];
+	int32_t parent;   /* of a process that was forked, as in pid, */
+	int32_t forked;   /* and the process by its parent's count: the kernel writes it */
+	uint64_t padding[4];
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000

@@ -34,7 +34,7 @@ struct mailbox *mailbox_claim(void)
 
 void mailbox_release(struct mailbox *mailbox)
 {
-	mailbox->pid = 0;
+	mailbox->pid = mailbox->forked = 0;
 	__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
 }
 

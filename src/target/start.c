@@ -68,7 +68,7 @@ void start(void)
 	set_program_gs(thread, i->program_gs);
 	thread->mailbox = mailbox_claim();
 	thread->tid = syscall0(__NR_gettid);
-	thread->mailbox->pid = syscall0(__NR_getpid);
+	thread->mailbox->pid = i->pid;
 	thread->mailbox->tid = thread->tid;
 	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, 0, &thread->mask, 8);
 	install_altstack(thread);

@@ -172,19 +172,54 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	thread->mailbox = mailbox;
 	thread->tid = syscall0(__NR_gettid);
 	thread->held = 0;
-	if (mailbox) {
-		mailbox->pid = syscall0(__NR_getpid);
+	if (mailbox)
 		mailbox->tid = thread->tid;
-	}
 	if (plan->flags & K_CLONE_CLEAR_SIGHAND)
 		clear_actions(thread->actions);
 	child_registers(thread, plan);
 }
 
-static long clone_process(struct thread *thread, const struct clone_plan *plan)
+/*
+ * Has the kernel write the child's pid into its mailbox before the child runs:
+ * by the parent's count, because the child's own may be that of a new namespace.
+ */
+static void announce_child(struct clone_plan *plan, struct mailbox *mailbox)
+{
+	struct clone3_arguments *c = &plan->clone3;
+	uint64_t both = K_CLONE_PIDFD | K_CLONE_PARENT_SETTID;
+
+	if (plan->number == __NR_clone && (plan->flags & both) == both)
+		return; /* the kernel will refuse it */
+	if (plan->number == __NR_clone && (plan->flags & K_CLONE_PIDFD)) { /* clone has one pointer for both */
+		*c = (struct clone3_arguments){.flags = plan->flags & ~0xfful,
+		        .pidfd = plan->arguments[2],
+		        .child_tid = plan->arguments[3],
+		        .exit_signal = plan->flags & 0xff,
+		        .tls = plan->arguments[4]};
+		plan->number = __NR_clone3;
+		plan->arguments[0] = (uint64_t)c;
+		plan->arguments[1] = 64;
+	}
+	if (plan->number == __NR_clone3) {
+		c->flags |= K_CLONE_PARENT_SETTID;
+		c->parent_tid = (uint64_t)&mailbox->forked;
+	} else {
+		plan->arguments[0] |= K_CLONE_PARENT_SETTID;
+		plan->arguments[2] = (uint64_t)&mailbox->forked;
+	}
+}
+
+static long clone_process(struct thread *thread, struct clone_plan *plan)
 {
 	struct mailbox *mailbox = thread->mailbox ? mailbox_claim() : NULL;
+	uint64_t parent_tid = plan->number == __NR_clone3 ? plan->clone3.parent_tid : plan->arguments[2];
 
+	if (mailbox) {
+		if (!thread->mailbox->pid)
+			ask(thread, OP_KNOW_ME, 0, 0, 0);
+		mailbox->parent = thread->mailbox->pid;
+		announce_child(plan, mailbox);
+	}
 	lock(&process()->protect_lock); /* what the copy finds protected is what the supervisor knows */
 	lock(&process()->action_lock);  /* so that the copy's table is whole */
 	long result = syscall5(plan->number, plan->arguments[0], plan->arguments[1], plan->arguments[2],
@@ -194,10 +229,15 @@ static long clone_process(struct thread *thread, const struct clone_plan *plan)
 		return 0;
 	}
 	unlock(&process()->action_lock);
-	if (result > 0) /* before this process may change its code: the child shares the translations */
-		ask(thread, OP_FORKED, result, 0, 0);
-	else if (mailbox)
+	if (result > 0 && mailbox) {
+		int32_t tid = result;
+		if (plan->flags & K_CLONE_PARENT_SETTID)
+			write_program(parent_tid, &tid, sizeof tid);
+		/* Before this process may change its code: the child shares the translations. */
+		ask(thread, OP_FORKED, result, mailbox - channel()->mailboxes, 0);
+	} else if (mailbox) {
 		mailbox_release(mailbox);
+	}
 	unlock(&process()->protect_lock);
 	return result;
 }
@@ -231,8 +271,11 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 	child->clear_actions = (plan->flags & K_CLONE_CLEAR_SIGHAND) != 0;
 	set_program_gs(child, thread->slots[SLOT_PROGRAM_GS]);
 	child->mailbox = thread->mailbox ? mailbox_claim() : NULL;
-	if (child->mailbox)
+	if (child->mailbox) {
 		child->mailbox->pid = thread->mailbox->pid;
+		child->mailbox->parent = thread->mailbox->parent;
+		child->mailbox->forked = thread->mailbox->forked;
+	}
 	return child;
 }
 

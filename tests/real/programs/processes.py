@@ -11,7 +11,8 @@ def bump(counter, array, connection):
 	for _ in range(500):
 		with counter.get_lock():
 			counter.value += 1
-	array[counter.value % len(array)] += 1
+	with array.get_lock():
+		array[counter.value % len(array)] += 1
 	connection.send({"name": "child", "sum": sum(range(1000))})
 	connection.close()
 
