@@ -133,11 +133,25 @@ static pid_t fork_supervisor(const struct launch_options *options, int go_fd, in
 	return supervisor;
 }
 
+/* What /proc says of a number must be true of the process that we mean by it. */
+static bool proc_is_ours(void)
+{
+	char name[32] = "", own[32];
+
+	snprintf(own, sizeof own, "%d", getpid());
+	return readlink("/proc/self", name, sizeof name - 1) > 0 && strcmp(name, own) == 0;
+}
+
 int launch_run(const struct launch_options *options)
 {
 	int go[2], ready[2];
 	char byte;
 
+	if (!proc_is_ours()) {
+		fprintf(stderr, "bugnet run: /proc is not mounted, or not that of this pid namespace; mount it with "
+		                "'mount -t proc proc /proc' ('unshare --mount-proc' does)\n");
+		return 125;
+	}
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)
 		return fail("cannot make a pipe");
 	pid_t supervisor = fork_supervisor(options, go[0], ready[1]);
