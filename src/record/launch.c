@@ -148,8 +148,9 @@ int launch_run(const struct launch_options *options)
 	char byte;
 
 	if (!proc_is_ours()) {
-		fprintf(stderr, "bugnet run: /proc is not mounted, or not that of this pid namespace; mount it with "
-		                "'mount -t proc proc /proc' ('unshare --mount-proc' does)\n");
+		fprintf(stderr,
+		        "bugnet run: /proc is not mounted, or not that of this pid namespace; mount it with "
+		        "'mount -t proc proc /proc' ('unshare --mount-proc' does)\n");
 		return 125;
 	}
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)

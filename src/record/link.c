@@ -108,10 +108,25 @@ int add_site(struct space *space, unsigned segment, uint32_t offset, uint32_t ex
 	                                                   .entry = entry,
 	                                                   .next = space->entries.items[entry].sites,
 	                                                   .segment = (uint8_t)segment});
+	if (space->entries.items[entry].sites)
+		space->sites.items[space->entries.items[entry].sites - 1].previous = site + 1;
 	space->entries.items[entry].sites = site + 1;
 	if (space->entries.items[entry].code)
 		return site_link(space, &space->sites.items[site]);
 	return exit ? 0 : site_unlink(space, &space->sites.items[site]);
+}
+
+int remove_site(struct space *space, uint32_t number)
+{
+	struct space_site *site = &space->sites.items[number];
+
+	if (site->previous)
+		space->sites.items[site->previous - 1].next = site->next;
+	else
+		space->entries.items[site->entry].sites = site->next;
+	if (site->next)
+		space->sites.items[site->next - 1].previous = site->previous;
+	return site_unlink(space, site);
 }
 
 static int entry_update(struct space *space, uint32_t number)

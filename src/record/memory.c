@@ -73,16 +73,27 @@ const struct mapping *memory_mapping(struct memory *memory, uint64_t address)
 	return mapping;
 }
 
-const uint8_t *memory_page(struct memory *memory, uint64_t page, bool writable)
+static uint64_t *cache_slot(struct memory *memory, uint64_t page)
 {
-	unsigned slot = page / CODE_PAGE % MEMORY_CACHED_PAGES;
-	uint8_t *bytes = memory->pages[slot];
+	return &memory->cached[page / CODE_PAGE % MEMORY_CACHED_PAGES];
+}
 
-	if (!writable && memory->cached[slot] == (page | 1))
+void memory_forget(struct memory *memory, uint64_t page)
+{
+	if (*cache_slot(memory, page) == (page | 1))
+		*cache_slot(memory, page) = 0;
+}
+
+const uint8_t *memory_page(struct memory *memory, uint64_t page, bool keep)
+{
+	uint64_t *slot = cache_slot(memory, page);
+	uint8_t *bytes = memory->pages[slot - memory->cached];
+
+	if (keep && *slot == (page | 1))
 		return bytes;
-	memory->cached[slot] = 0;
+	*slot = 0;
 	if (pread(memory->mem_fd, bytes, CODE_PAGE, (off_t)page) != (ssize_t)CODE_PAGE)
 		return NULL;
-	memory->cached[slot] = writable ? 0 : page | 1;
+	*slot = keep ? page | 1 : 0;
 	return bytes;
 }

@@ -33,9 +33,12 @@ void memory_close(struct memory *memory);
 bool memory_alive(const struct memory *memory);
 /* Mappings or contents in there changed. */
 void memory_changed(struct memory *memory);
+/* Contents of one page may change from now on, or may have. */
+void memory_forget(struct memory *memory, uint64_t page);
 /* Looks at /proc anew only when something changed or nothing is known of the address. */
 const struct mapping *memory_mapping(struct memory *memory, uint64_t address);
-/* The bytes of a whole page, or NULL. Contents of writable pages are never cached. */
-const uint8_t *memory_page(struct memory *memory, uint64_t page, bool writable);
+/* The bytes of a whole page, or NULL. `keep`: they stay the same until somebody calls memory_forget or
+ * _changed. */
+const uint8_t *memory_page(struct memory *memory, uint64_t page, bool keep);
 
 #endif

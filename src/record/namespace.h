@@ -4,8 +4,8 @@
 
 #include <sys/types.h>
 
-/* Our number for the process or thread that process `member`, by its own namespace's count, calls `id`; 0 when there
- * is none. */
+/* Our number for the process or thread that process `member`, by its own namespace's count, calls `id`; 0
+ * when there is none. */
 pid_t namespace_resolve(pid_t member, pid_t id);
 
 #endif

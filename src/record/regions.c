@@ -19,9 +19,10 @@
 #include <string.h>
 #include <time.h>
 
-#define FAULTS_BEFORE_SELF_CHECK 16
+#define FAULTS_BEFORE_SELF_CHECK 64
 #define MAX_INSTRUCTIONS         128
 #define AHEAD_INSTRUCTIONS       64
+#define INSTRUCTION_BYTES        15
 
 /* How code on a page is to be kept true. */
 enum code_mode { CODE_UNREADABLE, CODE_PLAIN, CODE_PROTECT, CODE_SELF_CHECK };
@@ -61,13 +62,23 @@ static enum code_mode page_mode(struct space *space, struct memory *memory, uint
 	return CODE_PROTECT;
 }
 
-static void set_watch(struct space *space, struct space_page *page, enum page_watch watch)
+static void set_watch(
+        struct space *space, struct memory *memory, struct space_page *page, enum page_watch watch)
 {
 	struct info *info = space_info(space, 0);
 
+	memory_forget(memory, page->page * CODE_PAGE);
 	if ((page->watch == PAGE_WATCHED) != (watch == PAGE_WATCHED))
 		__atomic_fetch_add(&info->watched_pages, watch == PAGE_WATCHED ? 1 : -1, __ATOMIC_SEQ_CST);
 	page->watch = watch;
+}
+
+/* Watching costs more than comparing here, or cannot be done. */
+static void start_self_check(struct space *space, struct space_page *page)
+{
+	if (!page->self_check)
+		space->counters.self_check_pages++;
+	page->self_check = true;
 }
 
 /* ---- the ranges the stub looks at, to know which changes of mappings to tell ---- */
@@ -165,14 +176,15 @@ static int region_wake(struct space *space, uint32_t number)
 }
 
 /* Are the program's bytes at pc, which must be executable, those that were translated? */
-static bool bytes_unchanged(struct memory *memory, uint64_t start, const uint8_t *expected, uint32_t size)
+static bool bytes_unchanged(
+        struct space *space, struct memory *memory, uint64_t start, const uint8_t *expected, uint32_t size)
 {
 	for (uint32_t done = 0; done < size;) {
 		uint64_t pc = start + done, page = pc & -CODE_PAGE;
-		const struct mapping *mapping = memory_mapping(memory, pc);
-		if (!mapping || !mapping->executable)
+		enum code_mode mode = page_mode(space, memory, pc);
+		if (mode == CODE_UNREADABLE)
 			return false;
-		const uint8_t *bytes = memory_page(memory, page, mapping->writable || mapping->shared);
+		const uint8_t *bytes = memory_page(memory, page, mode == CODE_PLAIN);
 		if (!bytes)
 			return false;
 		uint32_t part = (uint32_t)(CODE_PAGE - (pc - page));
@@ -203,22 +215,54 @@ static bool region_unchanged(struct space *space, struct memory *memory, const s
 {
 	for (uint32_t i = 0; i < region->source_count; i++) {
 		const struct region_source *source = &space->sources.items[region->first_source + i];
-		if (!bytes_unchanged(
-		            memory, source->pc, space->source_bytes.items + source->bytes, source->size))
+		if (!bytes_unchanged(space, memory, source->pc, space->source_bytes.items + source->bytes,
+		            source->size))
 			return false;
 	}
 	return true;
+}
+
+/* A thread may still be in it, so its code stays; but nothing will lead there again. */
+static int region_discard(struct space *space, uint32_t number)
+{
+	struct space_region *region = &space->regions.items[number];
+	int error = 0;
+
+	if (region->state != REGION_DORMANT)
+		return 0;
+	region->state = REGION_DEAD;
+	for (uint32_t i = 0; i < region->site_count && !error; i++)
+		error = remove_site(space, region->first_site + i);
+	return error;
 }
 
 bool region_revive(struct space *space, struct memory *memory, uint32_t number)
 {
 	struct space_region *region = &space->regions.items[number];
 
-	if (region->state == REGION_LIVE || !region_is_guarded(space, memory, region) ||
-	        !region_unchanged(space, memory, region))
+	if (region->state != REGION_DORMANT || !region_unchanged(space, memory, region))
+		return false;
+	if (!region->self_check && !region_is_guarded(space, memory, region))
 		return false;
 	space->counters.revived++;
 	return region_wake(space, number) == 0;
+}
+
+/* Calls `each` for the regions on the page, and forgets those that are dead. */
+static void for_page_regions(struct space *space, struct memory *memory, struct space_page *page,
+        void (*each)(struct space *, struct memory *, uint32_t region))
+{
+	uint32_t *link = &page->uses;
+
+	while (*link) {
+		struct page_use *use = &space->page_uses.items[*link - 1];
+		if (space->regions.items[use->region].state == REGION_DEAD) {
+			*link = use->next;
+		} else {
+			each(space, memory, use->region);
+			link = &use->next;
+		}
+	}
 }
 
 static void add_page_use(struct space *space, uint64_t address, uint32_t region)
@@ -277,6 +321,8 @@ int region_add(struct space *space, unsigned segment, const struct translation *
 
 	add_sources(space, &region, number, translation);
 	add_entries(space, &region, translation, code);
+	region.first_site = space->sites.count;
+	region.site_count = translation->site_count;
 	vector_push(&space->regions, region);
 	for (uint32_t i = 0; i < translation->site_count; i++) {
 		const struct site *site = &translation->sites[i];
@@ -298,12 +344,31 @@ struct reading {
 	struct space *space;
 	struct memory *memory;
 	enum code_mode mode; /* of the page the request is for; others are left for later */
+	uint64_t pc;         /* what the request is for */
 };
 
 struct pc_queue {
 	VECTOR(uint64_t) pcs;
 	uint64_t budget; /* instructions that may still be added */
 };
+
+/*
+ * How far a region may read on the page: to its end, or only as far as the one
+ * instruction goes that lies across the edge of two pages of different modes.
+ * Code that checks itself may come from any page.
+ */
+static uint64_t readable_end(const struct reading *reading, uint64_t address, enum code_mode mode)
+{
+	uint64_t page = address & -CODE_PAGE;
+
+	if (mode == reading->mode)
+		return page + CODE_PAGE;
+	if (reading->mode != CODE_SELF_CHECK || mode == CODE_UNREADABLE)
+		return address;
+	if (address - reading->pc < INSTRUCTION_BYTES)
+		return page + CODE_PAGE;
+	return address < page + INSTRUCTION_BYTES - 1 ? page + INSTRUCTION_BYTES - 1 : address;
+}
 
 static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 {
@@ -312,16 +377,17 @@ static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 
 	while (done < size) {
 		uint64_t address = pc + done, page = address & -CODE_PAGE;
-		if (page_mode(reading->space, reading->memory, address) != reading->mode)
-			break;
-		const uint8_t *from = memory_page(reading->memory, page, reading->mode == CODE_SELF_CHECK);
+		enum code_mode mode = page_mode(reading->space, reading->memory, address);
+		size_t part = readable_end(reading, address, mode) - address;
+		const uint8_t *from = part ? memory_page(reading->memory, page, mode == CODE_PLAIN) : NULL;
 		if (!from)
 			break;
-		size_t part = CODE_PAGE - (address - page);
 		if (part > size - done)
 			part = size - done;
 		memcpy(bytes + done, from + (address - page), part);
 		done += part;
+		if (part < size && (pc + done) % CODE_PAGE)
+			break;
 	}
 	return done;
 }
@@ -386,7 +452,7 @@ static bool take_from_library(
 		return false;
 	for (uint32_t i = 0; i < found->source_count; i++) {
 		const struct source *source = &found->sources[i];
-		if (!bytes_unchanged(reading->memory, pc + (uint64_t)source->pc,
+		if (!bytes_unchanged(space, reading->memory, pc + (uint64_t)source->pc,
 		            found->source_bytes + source->bytes, source->size))
 			return false;
 	}
@@ -422,6 +488,8 @@ static int translate_anew(
 	error = add_translation(space, out);
 	if (error)
 		translation_free(out);
+	else
+		space->regions.items[space->regions.count - 1].self_check = request.self_check;
 	return error;
 }
 
@@ -488,14 +556,14 @@ static int translate_ahead(struct space *space, struct reading *reading, uint64_
 static enum status obtain(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2])
 {
-	struct reading reading = {space, memory, page_mode(space, memory, pc)};
+	struct reading reading = {space, memory, page_mode(space, memory, pc), pc};
 	uint32_t entry = entry_for(space, pc);
 
 	/* The vsyscall page is executable and nobody can read it; the translator knows what is in it. */
 	if (reading.mode == CODE_UNREADABLE && pc >> 12 != 0xffffffffff600ul)
 		return STATUS_FAULT;
 	if (reading.mode == CODE_PROTECT && (how & TRANSLATE_UNWATCHED)) {
-		page_for(space, pc / CODE_PAGE, true)->self_check = true;
+		start_self_check(space, page_for(space, pc / CODE_PAGE, true));
 		reading.mode = CODE_SELF_CHECK;
 	}
 	if (reading.mode == CODE_PROTECT) {
@@ -503,23 +571,29 @@ static enum status obtain(struct space *space, struct memory *memory, uint64_t p
 		page->was_watched = true;
 		cover_range(space, pc & -CODE_PAGE, (pc & -CODE_PAGE) + CODE_PAGE);
 		if (page->watch != PAGE_PENDING || !(how & TRANSLATE_PROTECTED)) {
-			set_watch(space, page, PAGE_PENDING);
+			set_watch(space, memory, page, PAGE_PENDING);
 			reply[0] = pc & -CODE_PAGE;
 			reply[1] = reply[0] + CODE_PAGE;
 			return STATUS_PROTECT;
 		}
-		set_watch(space, page, PAGE_WATCHED);
-		memory_changed(memory);
+		set_watch(space, memory, page, PAGE_WATCHED);
 		reading.mode = page_mode(space, memory, pc);
 	}
 	const struct mapping *mapping = memory_mapping(memory, pc);
 	if (mapping)
 		cover_range(space, mapping->start, mapping->end);
 	uint32_t region = space->entries.items[entry].region;
-	if (reading.mode != CODE_SELF_CHECK && region && region_revive(space, memory, region - 1) &&
-	        space->entries.items[entry].code)
+	if (region && region_revive(space, memory, region - 1) && space->entries.items[entry].code)
 		return STATUS_OK;
-	switch (translate_ahead(space, &reading, pc, indirect)) {
+	int error = region ? region_discard(space, region - 1) : 0;
+	if (!error)
+		error = translate_ahead(space, &reading, pc, indirect);
+	if (error == -EFAULT &&
+	        reading.mode == CODE_PLAIN) { /* an instruction that ends on another kind of page? */
+		reading.mode = CODE_SELF_CHECK;
+		error = translate_ahead(space, &reading, pc, indirect);
+	}
+	switch (error) {
 	case 0:
 		return STATUS_OK;
 	case -EFAULT:
@@ -546,11 +620,10 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 
 	space->counters.requests++;
 	/* A thread that comes here for an entry of self-checking code found it changed. */
-	if (space->entries.items[entry].code && !indirect &&
-	        page_mode(space, memory, pc) == CODE_SELF_CHECK) {
+	if (space->entries.items[entry].code && !indirect) {
 		const struct space_region *region =
 		        &space->regions.items[space->entries.items[entry].region - 1];
-		if (!region_unchanged(space, memory, region))
+		if (region->self_check && !region_unchanged(space, memory, region))
 			region_sleep(space, space->entries.items[entry].region - 1);
 	}
 	if (!space->entries.items[entry].code)
@@ -567,6 +640,20 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 
 /* ---- changes ---- */
 
+static void put_to_sleep(struct space *space, struct memory *memory, uint32_t region)
+{
+	(void)memory;
+	region_sleep(space, region);
+}
+
+static void look_again(struct space *space, struct memory *memory, uint32_t region)
+{
+	if (!region_unchanged(space, memory, &space->regions.items[region]))
+		region_sleep(space, region);
+	else
+		region_revive(space, memory, region);
+}
+
 static void page_remapped(struct space *space, struct memory *memory, uint32_t number, bool protection_kept)
 {
 	struct space_page *page = &space->pages.items[number];
@@ -574,18 +661,12 @@ static void page_remapped(struct space *space, struct memory *memory, uint32_t n
 	bool plain = mapping && mapping->executable && !mapping->writable && !mapping->shared;
 
 	if (!protection_kept) {
-		set_watch(space, page, PAGE_FREE);
+		set_watch(space, memory, page, PAGE_FREE);
 		page->was_watched = false;
 	} else if (page->was_watched && page->watch != PAGE_WATCHED) {
 		plain = false;
 	}
-	for (uint32_t use = page->uses; use; use = space->page_uses.items[use - 1].next) {
-		uint32_t region = space->page_uses.items[use - 1].region;
-		if (!plain || !region_unchanged(space, memory, &space->regions.items[region]))
-			region_sleep(space, region);
-		else
-			region_revive(space, memory, region);
-	}
+	for_page_regions(space, memory, page, plain ? look_again : put_to_sleep);
 }
 
 void space_remapped(
@@ -610,10 +691,8 @@ void space_remapped(
 static void page_written(
         struct space *space, struct memory *memory, struct space_page *page, uint64_t reply[2])
 {
-	for (uint32_t use = page->uses; use; use = space->page_uses.items[use - 1].next)
-		region_sleep(space, space->page_uses.items[use - 1].region);
-	set_watch(space, page, PAGE_FREE);
-	memory_changed(memory);
+	for_page_regions(space, memory, page, put_to_sleep);
+	set_watch(space, memory, page, PAGE_FREE);
 	reply[0] = page->page * CODE_PAGE;
 	reply[1] = reply[0] + CODE_PAGE;
 }
@@ -625,10 +704,11 @@ enum status space_write_fault(
 
 	if (!page || !page->was_watched)
 		return STATUS_NONE;
+	space->counters.write_faults++;
 	if (page->watch != PAGE_FREE && page->faults < 255)
 		page->faults++;
 	if (page->faults > FAULTS_BEFORE_SELF_CHECK || pc / CODE_PAGE == page->page)
-		page->self_check = true;
+		start_self_check(space, page);
 	page_written(space, memory, page, reply);
 	return STATUS_OK;
 }

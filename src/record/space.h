@@ -20,7 +20,7 @@
 /* What --stats tells; one line each in stats.c. */
 struct space_counters {
 	uint64_t requests, shared, regions, blocks, instructions, links, indirect_entries, invalidated,
-	        revived, full;
+	        revived, write_faults, self_check_pages, full;
 	uint64_t translate_nanoseconds;
 };
 
@@ -48,7 +48,7 @@ struct space_site {
 	uint32_t offset; /* of the rel32, in its segment's code */
 	uint32_t exit;   /* code offset of its exit + 1; 0: not made yet */
 	uint32_t entry;
-	uint32_t next; /* index + 1 */
+	uint32_t next, previous; /* index + 1 */
 	uint8_t segment;
 };
 
@@ -68,14 +68,16 @@ struct space_bridge {
 	uint8_t segment;
 };
 
-enum region_state { REGION_LIVE, REGION_DORMANT };
+enum region_state { REGION_LIVE, REGION_DORMANT, REGION_DEAD };
 
 struct space_region {
 	uint64_t pc;
 	uint32_t first_entry, entry_count;   /* in region_entries */
 	uint32_t first_source, source_count; /* in sources */
+	uint32_t first_site, site_count;     /* in sites */
 	uint8_t segment;
 	uint8_t state;
+	bool self_check; /* compares its source at every block */
 };
 
 struct region_entry {

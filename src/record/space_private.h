@@ -31,6 +31,8 @@ void patch_rel32(const struct space_segment *segment, uint32_t offset, uint64_t 
 uint32_t entry_for(struct space *space, uint64_t pc);
 /* A branch at `offset` wants to go to the entry. exit: its exit's code offset + 1, or 0. */
 int add_site(struct space *space, unsigned segment, uint32_t offset, uint32_t exit, uint32_t entry);
+/* Makes the branch lead out for good. */
+int remove_site(struct space *space, uint32_t site);
 int entry_link(struct space *space, uint32_t entry, unsigned segment, uint32_t code);
 int entry_unlink(struct space *space, uint32_t entry);
 void chain_thunk(struct space *space, uint32_t thunk);

@@ -29,6 +29,8 @@ void stats_print(const struct engine_counters *c, FILE *file)
 	        {"indirect entries", c->spaces.indirect_entries, ""},
 	        {"regions invalidated", c->spaces.invalidated, ""},
 	        {"regions revived", c->spaces.revived, ""},
+	        {"writes to code pages", c->spaces.write_faults, ""},
+	        {"self-checking pages", c->spaces.self_check_pages, ""},
 	        {"code cache", c->cache_bytes / 1024, " KB"},
 	        {"time translating", c->spaces.translate_nanoseconds / 1000, " us"},
 	        {"instructions refused", c->refused, ""},

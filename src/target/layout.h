@@ -171,7 +171,8 @@ enum status {
 struct mailbox {
 	uint32_t state; /* futex */
 	uint32_t operation;
-	int32_t pid; /* whose memory it is, by the supervisor's count; 0: not known yet. A vfork child's parent. */
+	int32_t pid; /* whose memory it is, by the supervisor's count; 0: not known yet. A vfork child's
+	                parent. */
 	int32_t tid; /* by the process's own count */
 	uint32_t space;
 	uint32_t quiet; /* the process may not make system calls: poll for its requests */

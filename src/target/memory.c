@@ -153,7 +153,8 @@ static void memory_munmap(struct thread *thread)
 	uint64_t start = regs->gpr[RDI], end = start + pages(regs->gpr[RSI]);
 
 	if (!holds_code(start, end)) {
-		regs->gpr[RAX] = overlaps_us(start, end - start) ? unmap_around_us(start, end) : syscall_window();
+		regs->gpr[RAX] =
+		        overlaps_us(start, end - start) ? unmap_around_us(start, end) : syscall_window();
 		return;
 	}
 	lock(&process()->protect_lock);
@@ -183,7 +184,8 @@ static void memory_mremap(struct thread *thread)
 	bool locked = code || (fixed && holds_code(to, to + size));
 	if (locked)
 		lock(&process()->protect_lock);
-	if (locked && info()->watched_pages) /* a moved page takes its protection along: it must be the program's */
+	if (locked &&
+	        info()->watched_pages) /* a moved page takes its protection along: it must be the program's */
 		unwatch_locked(thread, from, from + from_size);
 	uint64_t result = locked ? make_call(thread) : syscall_window();
 	if (!is_error(result) && code)

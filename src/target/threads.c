@@ -190,7 +190,8 @@ static void announce_child(struct clone_plan *plan, struct mailbox *mailbox)
 
 	if (plan->number == __NR_clone && (plan->flags & both) == both)
 		return; /* the kernel will refuse it */
-	if (plan->number == __NR_clone && (plan->flags & K_CLONE_PIDFD)) { /* clone has one pointer for both */
+	if (plan->number == __NR_clone &&
+	        (plan->flags & K_CLONE_PIDFD)) { /* clone has one pointer for both */
 		*c = (struct clone3_arguments){.flags = plan->flags & ~0xfful,
 		        .pidfd = plan->arguments[2],
 		        .child_tid = plan->arguments[3],
