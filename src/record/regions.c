@@ -21,7 +21,6 @@
 
 #define FAULTS_BEFORE_SELF_CHECK 64
 #define MAX_INSTRUCTIONS         128
-#define AHEAD_INSTRUCTIONS       64
 #define INSTRUCTION_BYTES        15
 
 /* How code on a page is to be kept true. */
@@ -340,16 +339,18 @@ int region_add(struct space *space, unsigned segment, const struct translation *
 
 /* ---- requests ---- */
 
+static uint64_t nanoseconds(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 struct reading {
 	struct space *space;
 	struct memory *memory;
 	enum code_mode mode; /* of the page the request is for; others are left for later */
 	uint64_t pc;         /* what the request is for */
-};
-
-struct pc_queue {
-	VECTOR(uint64_t) pcs;
-	uint64_t budget; /* instructions that may still be added */
 };
 
 /*
@@ -494,38 +495,28 @@ static int translate_anew(
 }
 
 /* Where control may go on from a translation, other than inside it. */
-static void queue_targets(struct pc_queue *queue, const struct translation *translation)
+static void queue_targets(struct space *space, const struct translation *translation)
 {
-	for (uint32_t i = 0; i < translation->site_count; i++) {
+	for (uint32_t i = 0; i < translation->site_count && space->ahead_end < AHEAD_TARGETS; i++) {
 		if (translation->sites[i].exit)
-			vector_push(&queue->pcs, translation->pc + (uint64_t)translation->sites[i].target);
+			space->ahead[space->ahead_end++] =
+			        translation->pc + (uint64_t)translation->sites[i].target;
 	}
 }
 
-static void spend(struct pc_queue *queue, const struct translation *translation)
-{
-	uint64_t count = translation->instruction_count;
-
-	queue->budget -= count < queue->budget ? count : queue->budget;
-}
-
 /* Adds one region, from the library or translated now, and queues what may come after it. */
-static int translate_region(
-        struct space *space, struct reading *reading, uint64_t pc, bool indirect, struct pc_queue *queue)
+static int translate_region(struct space *space, struct reading *reading, uint64_t pc, bool indirect)
 {
 	struct translation translation;
 
 	if (take_from_library(space, reading, pc, &translation)) {
-		queue_targets(queue, &translation);
-		spend(queue, &translation);
+		queue_targets(space, &translation);
 		return 0;
 	}
 	int error = translate_anew(space, reading, pc, indirect, &translation);
 	if (error)
 		return error;
-	queue_targets(queue, &translation);
-	queue->budget -=
-	        translation.instruction_count < queue->budget ? translation.instruction_count : queue->budget;
+	queue_targets(space, &translation);
 	const struct mapping *mapping = library_mapping(space, reading, pc);
 	if (mapping)
 		library_keep(space->library, mapping, pc, &translation);
@@ -535,22 +526,24 @@ static int translate_region(
 }
 
 /*
- * One request brings what it needs and some of what follows by direct branches.
+ * While the program runs what it asked for, the supervisor goes on with what
+ * follows by direct branches, nearest first.
  */
-static int translate_ahead(struct space *space, struct reading *reading, uint64_t pc, bool indirect)
+bool space_translate_ahead(struct space *space, struct memory *memory)
 {
-	struct pc_queue queue = {.budget = MAX_INSTRUCTIONS + AHEAD_INSTRUCTIONS};
-	int error = translate_region(space, reading, pc, indirect, &queue);
-
-	for (uint32_t next = 0; !error && next < queue.pcs.count && queue.budget; next++) {
-		uint64_t target = queue.pcs.items[next];
-		if (is_known(reading, target) || page_mode(space, reading->memory, target) != reading->mode)
+	while (space->ahead_first < space->ahead_end) {
+		uint64_t pc = space->ahead[space->ahead_first++];
+		struct reading reading = {space, memory, CODE_PLAIN, pc};
+		if (is_known(&reading, pc) || page_mode(space, memory, pc) != CODE_PLAIN)
 			continue;
-		if (translate_region(space, reading, target, false, &queue))
-			break; /* only the first one was asked for */
+		uint64_t start = nanoseconds();
+		if (translate_region(space, &reading, pc, false))
+			space->ahead_first = space->ahead_end; /* nobody asked for it: whoever does will hear why not */
+		space->counters.ahead++;
+		space->counters.translate_nanoseconds += nanoseconds() - start;
+		return true;
 	}
-	vector_free(&queue.pcs);
-	return error;
+	return false;
 }
 
 static enum status obtain(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
@@ -586,12 +579,13 @@ static enum status obtain(struct space *space, struct memory *memory, uint64_t p
 	if (region && region_revive(space, memory, region - 1) && space->entries.items[entry].code)
 		return STATUS_OK;
 	int error = region ? region_discard(space, region - 1) : 0;
+	space->ahead_first = space->ahead_end = 0;
 	if (!error)
-		error = translate_ahead(space, &reading, pc, indirect);
+		error = translate_region(space, &reading, pc, indirect);
 	if (error == -EFAULT &&
 	        reading.mode == CODE_PLAIN) { /* an instruction that ends on another kind of page? */
 		reading.mode = CODE_SELF_CHECK;
-		error = translate_ahead(space, &reading, pc, indirect);
+		error = translate_region(space, &reading, pc, indirect);
 	}
 	switch (error) {
 	case 0:
@@ -602,13 +596,6 @@ static enum status obtain(struct space *space, struct memory *memory, uint64_t p
 		space->counters.full++;
 		return STATUS_RELEASE;
 	}
-}
-
-static uint64_t nanoseconds(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,

@@ -15,11 +15,12 @@
 #include "target/layout.h"
 #include "translate/translate.h"
 
-#define KNOWN_FILTER_BYTES (1u << 19)
+#define KNOWN_FILTER_BYTES (1u << 20)
+#define AHEAD_TARGETS      64
 
 /* What --stats tells; one line each in stats.c. */
 struct space_counters {
-	uint64_t requests, shared, regions, blocks, instructions, links, indirect_entries, invalidated,
+	uint64_t requests, ahead, shared, regions, blocks, instructions, links, indirect_entries, invalidated,
 	        revived, write_faults, self_check_pages, full;
 	uint64_t translate_nanoseconds;
 };
@@ -128,6 +129,8 @@ struct space {
 	VECTOR(uint8_t) source_bytes;
 	VECTOR(struct space_page) pages;
 	VECTOR(struct page_use) page_uses;
+	uint64_t ahead[AHEAD_TARGETS]; /* where control may go on from the code last asked for */
+	uint32_t ahead_first, ahead_end;
 	struct space_counters counters;
 };
 
@@ -151,6 +154,8 @@ bool space_is_watched(const struct space *space, uint64_t start, uint64_t end);
 /* The requests of layout.h. */
 enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2]);
+/* Translates something that may be asked for soon; false when there is nothing. */
+bool space_translate_ahead(struct space *space, struct memory *memory);
 /* protection_kept: contents may have changed, but what may be done with them has not. */
 void space_remapped(
         struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept);

@@ -22,6 +22,7 @@ void stats_print(const struct engine_counters *c, FILE *file)
 	        {"cache copies", c->copies, ""},
 	        {"requests", c->spaces.requests, ""},
 	        {"regions", c->spaces.regions, ""},
+	        {"regions made ahead", c->spaces.ahead, ""},
 	        {"regions taken over", c->spaces.shared, ""},
 	        {"blocks", c->spaces.blocks, ""},
 	        {"instructions translated", c->spaces.instructions, ""},

@@ -66,6 +66,7 @@ struct supervisor {
 	VECTOR(struct following) followed;
 	struct engine_counters counters;
 	struct library *library; /* for processes that run the same files */
+	struct process *latest;  /* who asked for code last, or NULL */
 };
 
 static uint64_t nanoseconds(void)
@@ -178,6 +179,8 @@ static void remove_process(struct supervisor *s, struct process *process)
 		if (s->processes.items[i] == process)
 			s->processes.items[i] = s->processes.items[--s->processes.count];
 	}
+	if (s->latest == process)
+		s->latest = NULL;
 	/* A thread that died in the middle leaves its mailbox behind. */
 	struct channel *channel = process->group->channel;
 	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
@@ -412,7 +415,11 @@ static enum status forked(struct supervisor *s, struct process *parent, pid_t id
 
 	if (!pid || mailbox >= channel->mailbox_high)
 		return STATUS_NONE;
-	channel->mailboxes[mailbox].pid = pid;
+	/* A child that was quick may have come and gone, and its mailbox be another's. */
+	struct mailbox *own = &channel->mailboxes[mailbox];
+	if (own->forked != id || own->parent != parent->pid)
+		return STATUS_NONE;
+	own->pid = pid;
 	if (!find_process(s, pid))
 		add_process(s, pid, parent->group, parent->space);
 	return STATUS_OK;
@@ -428,6 +435,7 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return STATUS_RELEASE;
 	switch ((enum operation)mailbox->operation) {
 	case OP_TRANSLATE:
+		s->latest = process;
 		return translate_for(process, a, mailbox->reply);
 	case OP_REMAPPED:
 		if (shared)
@@ -604,7 +612,7 @@ static void serve_until_alone(struct supervisor *s)
 		} else if (nanoseconds() - last > SPIN_NANOSECONDS) {
 			sleep_until_rung(s);
 			last = nanoseconds() - SPIN_NANOSECONDS / 2;
-		} else {
+		} else if (!s->latest || !space_translate_ahead(s->latest->space, &s->latest->memory)) {
 			__builtin_ia32_pause();
 		}
 	}
