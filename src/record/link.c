@@ -18,19 +18,49 @@ uint32_t entry_for(struct space *space, uint64_t pc)
 	return entry;
 }
 
-/* ---- exits and bridges, made when they are needed ---- */
+/* ---- patterns ---- */
 
-static int make_exit(struct space *space, unsigned segment, uint64_t pc, uint32_t *code)
-{
+/* The small pieces that lead to an entry or away from one differ in nothing but the pc: they are made once.
+ */
+struct pattern {
 	struct translation translation;
-	int error = translate_exit(pc, &translation);
+	uint32_t literal; /* of a bridge */
+};
 
-	if (error)
-		return error;
-	error = place(space, segment, &translation, code);
-	translation_free(&translation);
-	return error;
+enum pattern_kind { PATTERN_EXIT, PATTERN_BRIDGE, PATTERN_THUNK, PATTERN_COUNT };
+
+static int make_pattern(const struct space *space, enum pattern_kind kind, struct pattern *pattern)
+{
+	switch (kind) {
+	case PATTERN_EXIT:
+		return translate_exit(0, &pattern->translation);
+	case PATTERN_BRIDGE:
+		return translate_bridge(0, &pattern->translation, &pattern->literal);
+	default:
+		return translate_thunk(0, space->loop_is_fast, &pattern->translation);
+	}
 }
+
+/* Places one for pc; the caller finds what is in it at *used. */
+static int place_pattern(struct space *space, unsigned segment, enum pattern_kind kind, uint64_t pc,
+        uint32_t *code, const struct pattern **used)
+{
+	static struct pattern patterns[PATTERN_COUNT];
+	struct pattern *pattern = &patterns[kind];
+
+	if (!pattern->translation.code) {
+		int error = make_pattern(space, kind, pattern);
+		if (error)
+			return error;
+	}
+	struct translation translation = pattern->translation;
+	translation.pc = pc;
+	if (used)
+		*used = pattern;
+	return place(space, segment, &translation, code);
+}
+
+/* ---- exits and bridges, made when they are needed ---- */
 
 static void bridge_set(struct space *space, const struct space_bridge *bridge)
 {
@@ -49,19 +79,14 @@ static int bridge_for(struct space *space, unsigned segment, uint32_t number, ui
 	uint64_t pc = space->entries.items[number].pc;
 
 	if (!*known) {
-		struct translation translation;
+		const struct pattern *pattern;
 		struct space_bridge bridge = {.entry = number, .segment = (uint8_t)segment};
-		uint32_t literal;
-		int error = make_exit(space, segment, pc, &bridge.exit);
+		int error = place_pattern(space, segment, PATTERN_EXIT, pc, &bridge.exit, NULL);
 		if (!error)
-			error = translate_bridge(pc, &translation, &literal);
+			error = place_pattern(space, segment, PATTERN_BRIDGE, pc, &bridge.code, &pattern);
 		if (error)
 			return error;
-		error = place(space, segment, &translation, &bridge.code);
-		translation_free(&translation);
-		if (error)
-			return error;
-		bridge.literal = bridge.code + literal;
+		bridge.literal = bridge.code + pattern->literal;
 		*known = vector_push(&space->bridges, bridge) + 1;
 		bridge_set(space, &space->bridges.items[*known - 1]);
 	}
@@ -92,7 +117,8 @@ static int site_unlink(struct space *space, struct space_site *site)
 
 	if (!site->exit) {
 		uint32_t code;
-		int error = make_exit(space, site->segment, space->entries.items[site->entry].pc, &code);
+		uint64_t pc = space->entries.items[site->entry].pc;
+		int error = place_pattern(space, site->segment, PATTERN_EXIT, pc, &code, NULL);
 		if (error)
 			return error;
 		site->exit = code + 1;
@@ -233,25 +259,22 @@ bool has_thunk(const struct space *space, uint32_t entry, unsigned segment)
 
 static int make_thunk(struct space *space, uint32_t entry, unsigned segment)
 {
-	struct translation translation;
+	const struct pattern *pattern;
 	uint32_t code;
-	int error = translate_thunk(space->entries.items[entry].pc, space->loop_is_fast, &translation);
+	int error =
+	        place_pattern(space, segment, PATTERN_THUNK, space->entries.items[entry].pc, &code, &pattern);
 
 	if (error)
 		return error;
-	error = place(space, segment, &translation, &code);
-	if (!error) {
-		uint32_t thunk = vector_push(
-		        &space->thunks, (struct space_thunk){.entry = entry,
-		                                .offset = code + translation.entries[0].thunk,
-		                                .next_field = code + translation.entries[0].thunk_next,
-		                                .segment = (uint8_t)segment});
-		space->entries.items[entry].thunk[segment] = thunk + 1;
-		error = add_site(space, segment, code + translation.sites[0].offset, 0, entry);
-		if (!error)
-			chain_thunk(space, thunk);
-	}
-	translation_free(&translation);
+	const struct translation *made = &pattern->translation;
+	uint32_t thunk = vector_push(&space->thunks, (struct space_thunk){.entry = entry,
+	                                                     .offset = code + made->entries[0].thunk,
+	                                                     .next_field = code + made->entries[0].thunk_next,
+	                                                     .segment = (uint8_t)segment});
+	space->entries.items[entry].thunk[segment] = thunk + 1;
+	error = add_site(space, segment, code + made->sites[0].offset, 0, entry);
+	if (!error)
+		chain_thunk(space, thunk);
 	return error;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define CODE_ALIGNMENT  32
-#define ALLOCATION_STEP (1u << 20)
+#define ALLOCATION_STEP (1u << 18)
 
 /* Memory is taken from the system in steps, so that its lack is an error here and not a SIGBUS. */
 static int reserve(struct space *space, struct space_segment *segment, uint32_t end)

@@ -22,6 +22,7 @@
 #define FAULTS_BEFORE_SELF_CHECK 64
 #define MAX_INSTRUCTIONS         128
 #define INSTRUCTION_BYTES        15
+#define FORESIGHT                1024 /* requests of earlier processes to look ahead */
 
 /* How code on a page is to be kept true. */
 enum code_mode { CODE_UNREADABLE, CODE_PLAIN, CODE_PROTECT, CODE_SELF_CHECK };
@@ -525,23 +526,72 @@ static int translate_region(struct space *space, struct reading *reading, uint64
 	return 0;
 }
 
-/*
- * While the program runs what it asked for, the supervisor goes on with what
- * follows by direct branches, nearest first.
- */
+/* Remembers the order of requests for the processes to come. */
+static void note_request(struct space *space, struct memory *memory, uint64_t pc, bool indirect)
+{
+	struct reading reading = {space, memory, CODE_PLAIN, pc};
+	const struct mapping *mapping = library_mapping(space, &reading, pc);
+	uint32_t number = mapping ? library_number(space->library, mapping, pc, indirect) : LIBRARY_NONE;
+
+	if (number == LIBRARY_NONE)
+		return;
+	if (space->asked)
+		library_follows(space->library, space->asked - 1, number);
+	space->asked = number + 1;
+	space->expected = library_next(space->library, number) + 1;
+	space->foresight = FORESIGHT;
+}
+
+/* While the program runs what it asked for, the supervisor goes on with what it may ask for next. */
+static bool make_ahead(struct space *space, struct memory *memory, uint64_t pc)
+{
+	struct reading reading = {space, memory, CODE_PLAIN, pc};
+
+	if (is_known(&reading, pc) || page_mode(space, memory, pc) != CODE_PLAIN)
+		return false;
+	uint64_t start = nanoseconds();
+	if (translate_region(space, &reading, pc, false)) {
+		/* Nobody asked for it: whoever does will hear why not. */
+		space->ahead_first = space->ahead_end;
+		space->expected = 0;
+	}
+	space->counters.ahead++;
+	space->counters.translate_nanoseconds += nanoseconds() - start;
+	return true;
+}
+
+bool space_translate_expected(struct space *space, struct memory *memory)
+{
+	/* The order may go round in a circle. */
+	while (space->expected && !memory->maps_stale && space->foresight) {
+		space->foresight--;
+		uint32_t number = space->expected - 1;
+		uint64_t pc = library_pc(space->library, number, &memory->maps);
+		if (!pc) /* not mapped yet: it must be asked for */
+			space->expected = 0;
+		else
+			space->expected = library_next(space->library, number) + 1;
+		if (!pc)
+			continue;
+		space->asked = number + 1;
+		bool made = make_ahead(space, memory, pc);
+		if (library_indirect(space->library, number)) {
+			uint32_t entry = entry_for(space, pc);
+			if (space->entries.items[entry].code && make_indirect(space, entry))
+				space->expected = 0;
+		}
+		if (made)
+			return true;
+	}
+	return false;
+}
+
+/* What follows by direct branches, nearest first. */
 bool space_translate_ahead(struct space *space, struct memory *memory)
 {
 	while (space->ahead_first < space->ahead_end) {
-		uint64_t pc = space->ahead[space->ahead_first++];
-		struct reading reading = {space, memory, CODE_PLAIN, pc};
-		if (is_known(&reading, pc) || page_mode(space, memory, pc) != CODE_PLAIN)
-			continue;
-		uint64_t start = nanoseconds();
-		if (translate_region(space, &reading, pc, false))
-			space->ahead_first = space->ahead_end; /* nobody asked for it: whoever does will hear why not */
-		space->counters.ahead++;
-		space->counters.translate_nanoseconds += nanoseconds() - start;
-		return true;
+		if (make_ahead(space, memory, space->ahead[space->ahead_first++]))
+			return true;
 	}
 	return false;
 }
@@ -618,6 +668,7 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 	if (status == STATUS_OK && indirect && make_indirect(space, entry))
 		status = STATUS_RELEASE;
 	if (status == STATUS_OK) {
+		note_request(space, memory, pc, indirect);
 		const struct space_entry *found = &space->entries.items[entry];
 		reply[0] = code_address(&space->segments[found->segment], found->code - 1);
 	}

@@ -131,6 +131,8 @@ struct space {
 	VECTOR(struct page_use) page_uses;
 	uint64_t ahead[AHEAD_TARGETS]; /* where control may go on from the code last asked for */
 	uint32_t ahead_first, ahead_end;
+	uint32_t asked, expected; /* numbers in the library + 1: asked for last, and what should come next */
+	uint32_t foresight;
 	struct space_counters counters;
 };
 
@@ -154,6 +156,8 @@ bool space_is_watched(const struct space *space, uint64_t start, uint64_t end);
 /* The requests of layout.h. */
 enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2]);
+/* Translates what an earlier process asked for at this point; false when nothing is known of that. */
+bool space_translate_expected(struct space *space, struct memory *memory);
 /* Translates something that may be asked for soon; false when there is nothing. */
 bool space_translate_ahead(struct space *space, struct memory *memory);
 /* protection_kept: contents may have changed, but what may be done with them has not. */

@@ -20,7 +20,8 @@ static inline uint8_t *code_memory(const struct space_segment *segment, uint32_t
  */
 static inline uint32_t known_bit(uint64_t pc)
 {
-	uint32_t line = (uint32_t)((pc >> 9) * 0x9e3779b97f4a7c15ul >> 50); /* KNOWN_FILTER_BYTES / 64 of them */
+	uint32_t line =
+	        (uint32_t)((pc >> 9) * 0x9e3779b97f4a7c15ul >> 50); /* KNOWN_FILTER_BYTES / 64 of them */
 
 	return line << 9 | (pc & 511);
 }

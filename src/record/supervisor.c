@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,10 +27,12 @@
 #include "record/vector.h"
 
 #define SPIN_NANOSECONDS             40000
+#define EXPECTED_AT_ONCE             8 /* regions made in one request because an earlier process wanted them */
 #define QUIET_POLL_NANOSECONDS       50000
 #define EXEC_POLL_NANOSECONDS        20000
 #define IDLE_NANOSECONDS             500000000
 #define NATIVE_EXEC_POLL_NANOSECONDS 50000000
+#define KEPT_BYTES                   (32 << 20)
 #define MAX_WAITED                   127 /* futex_waitv takes 128 */
 
 /* One program image and its forks: they share a channel. */
@@ -404,7 +407,12 @@ static enum status translate_for(struct process *process, const uint64_t *a, uin
 
 	if (space->users > 1 && space_needs_protection(space, &process->memory, a[0]))
 		return STATUS_SPLIT;
-	return space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
+	enum status status = space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
+	for (unsigned i = 0; i < EXPECTED_AT_ONCE; i++) {
+		if (!space_translate_expected(space, &process->memory))
+			break;
+	}
+	return status;
 }
 
 /* A child process shares its parent's space from the start. */
@@ -489,8 +497,9 @@ static void serve_mailbox(struct supervisor *s, struct group *group, struct mail
 			process = add_process(s, mailbox->pid, group, space);
 	}
 	mailbox->status = process ? serve_request(s, process, mailbox) : STATUS_RELEASE;
-	__atomic_store_n(&mailbox->state, MAILBOX_REPLY, __ATOMIC_RELEASE);
-	futex_wake(&mailbox->state);
+	__atomic_store_n(&mailbox->state, MAILBOX_REPLY, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&mailbox->sleeping, __ATOMIC_SEQ_CST))
+		futex_wake(&mailbox->state);
 }
 
 static bool serve_group(struct supervisor *s, struct group *group)
@@ -607,12 +616,15 @@ static void serve_until_alone(struct supervisor *s)
 	uint64_t last = nanoseconds();
 
 	while (s->processes.count || s->followed.count) {
+		struct process *latest;
 		if (serve_all(s)) {
 			last = nanoseconds();
+		} else if ((latest = s->latest) && space_translate_expected(latest->space, &latest->memory)) {
+			continue;
 		} else if (nanoseconds() - last > SPIN_NANOSECONDS) {
 			sleep_until_rung(s);
 			last = nanoseconds() - SPIN_NANOSECONDS / 2;
-		} else if (!s->latest || !space_translate_ahead(s->latest->space, &s->latest->memory)) {
+		} else if (!latest || !space_translate_ahead(latest->space, &latest->memory)) {
 			__builtin_ia32_pause();
 		}
 	}
@@ -623,6 +635,9 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 	struct supervisor s = {.options = options, .root = pid};
 	pthread_t watcher;
 
+	/* What one process's space gave back, the next one's takes: not through the kernel each time. */
+	mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 	if (options->children)
 		s.library = library_create();
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);

@@ -179,10 +179,11 @@ struct mailbox {
 	uint64_t arguments[3];
 	uint64_t status;
 	uint64_t reply[2];
-	uint64_t refused; /* instructions refused so far, for --stats */
-	int32_t parent;   /* of a process that was forked, as in pid, */
-	int32_t forked;   /* and the process by its parent's count: the kernel writes it */
-	uint64_t padding[4];
+	uint64_t refused;  /* instructions refused so far, for --stats */
+	int32_t parent;    /* of a process that was forked, as in pid, */
+	int32_t forked;    /* and the process by its parent's count: the kernel writes it */
+	uint32_t sleeping; /* the thread waits in the kernel for the reply */
+	uint32_t padding[7];
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000

@@ -66,8 +66,11 @@ static bool wait_for_reply(struct mailbox *mailbox)
 		}
 		if (supervisor_died())
 			return __atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) == MAILBOX_REPLY;
-		if (!process()->seccomp)
+		if (!process()->seccomp) {
+			__atomic_store_n(&mailbox->sleeping, 1, __ATOMIC_SEQ_CST);
 			syscall4(__NR_futex, &mailbox->state, K_FUTEX_WAIT, MAILBOX_REQUEST, &nap);
+			__atomic_store_n(&mailbox->sleeping, 0, __ATOMIC_RELAXED);
+		}
 	}
 }
 
