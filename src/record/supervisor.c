@@ -619,12 +619,14 @@ static void serve_until_alone(struct supervisor *s)
 		struct process *latest;
 		if (serve_all(s)) {
 			last = nanoseconds();
-		} else if ((latest = s->latest) && space_translate_expected(latest->space, &latest->memory)) {
+		} else if ((latest = s->latest) &&
+		           (space_translate_expected(latest->space, &latest->memory) ||
+		                   space_translate_ahead(latest->space, &latest->memory))) {
 			continue;
 		} else if (nanoseconds() - last > SPIN_NANOSECONDS) {
 			sleep_until_rung(s);
 			last = nanoseconds() - SPIN_NANOSECONDS / 2;
-		} else if (!latest || !space_translate_ahead(latest->space, &latest->memory)) {
+		} else {
 			__builtin_ia32_pause();
 		}
 	}
