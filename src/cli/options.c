@@ -1,6 +1,10 @@
 #include "cli/options.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -64,6 +68,22 @@ static void obey_common(const struct command *command, const struct option_spec 
 		printf("bugnet %s\n", BUGNET_VERSION);
 }
 
+/* 4096, 64K, 16M, 2G */
+static bool parse_size(const char *text, uint64_t *size)
+{
+	static const char units[] = "KMG";
+	char *end;
+
+	errno = 0;
+	unsigned long long number = strtoull(text, &end, 10);
+	if (errno || end == text || *text == '-')
+		return false;
+	const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	*size = number << shift;
+	return end[unit ? 1 : 0] == '\0' && *size >> shift == number;
+}
+
 static bool store(
         const struct command *command, const struct option_spec *option, const char *value, void *values)
 {
@@ -78,9 +98,19 @@ static bool store(
 			*(const char **)place = value;
 			return true;
 		}
-		error_print(command->name, "option '--%s' needs a value: --%s %s", option->name, option->name,
-		        option->value);
+		break;
+	case OPTION_SIZE:
+		if (!value)
+			break;
+		if (parse_size(value, (uint64_t *)(void *)place))
+			return true;
+		error_print(command->name,
+		        "option '--%s': '%s' is no size; give bytes, or a number with K, M or G",
+		        option->name, value);
+		return false;
 	}
+	error_print(command->name, "option '--%s' needs a value: --%s %s", option->name, option->name,
+	        option->value);
 	return false;
 }
 
@@ -117,7 +147,7 @@ int options_parse(const struct command *command, int argc, char **argv, void *va
 			*status = 0;
 			return -1;
 		}
-		if (!value && option->type == OPTION_TEXT && i + 1 < argc)
+		if (!value && option->type != OPTION_FLAG && i + 1 < argc)
 			value = argv[++i];
 		if (!store(command, option, value, values))
 			return -1;

@@ -17,13 +17,14 @@ struct command;
 enum option_type {
 	OPTION_FLAG, /* bool, set to true */
 	OPTION_TEXT, /* const char *, set to the value, which stays in argv */
+	OPTION_SIZE, /* uint64_t: bytes, with K, M or G */
 };
 
 struct option_spec {
 	const char *name; /* without the dashes; NULL ends the table */
 	enum option_type type;
 	size_t offset;     /* of the variable in the subcommand's struct of values */
-	const char *value; /* OPTION_TEXT: what the value is called in --help */
+	const char *value; /* other than OPTION_FLAG: what the value is called in --help */
 	const char *help;
 };
 

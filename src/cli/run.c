@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,11 @@
 struct run_values {
 	bool stats;
 	bool children;
+	uint64_t cache;
 };
+
+#define CACHE_MIN (256ul << 10)
+#define CACHE_MAX (128ul << 20)
 
 static const struct option_spec run_options[] = {
         {
@@ -30,6 +35,14 @@ static const struct option_spec run_options[] = {
                 .type = OPTION_FLAG,
                 .offset = offsetof(struct run_values, children),
                 .help = "run the programs that PROGRAM executes translated too, not natively",
+        },
+        {
+                .name = "cache",
+                .type = OPTION_SIZE,
+                .offset = offsetof(struct run_values, cache),
+                .value = "SIZE",
+                .help = "how much translated code to keep, 256K to 128M (128M); when it is full it is begun "
+                        "anew",
         },
         {0},
 };
@@ -78,6 +91,11 @@ static int run_main(int argc, char **argv)
 		error_print("run", "no program given; usage: bugnet %s", run_command.synopsis);
 		return STATUS_FAILED;
 	}
+	if (values.cache && (values.cache < CACHE_MIN || values.cache > CACHE_MAX)) {
+		error_print("run", "a cache of %lu bytes is not possible; give a size from 256K to 128M",
+		        values.cache);
+		return STATUS_FAILED;
+	}
 	error = resolve_program(argv[first], path, sizeof(path));
 	if (error && error != EACCES)
 		return report_unresolved(argv[first], error);
@@ -89,6 +107,7 @@ static int run_main(int argc, char **argv)
 		        .argv = argv + first,
 		        .stats = values.stats,
 		        .children = values.children,
+		        .cache = values.cache,
 		});
 	case ELF_PRIVILEGED:
 	case ELF_UNREADABLE:
@@ -108,7 +127,7 @@ static int run_main(int argc, char **argv)
 const struct command run_command = {
         .name = "run",
         .summary = "run a program wholly from translated code",
-        .synopsis = "run [--stats] [--children] [--] PROGRAM [ARGUMENT...]",
+        .synopsis = "run [--stats] [--children] [--cache SIZE] [--] PROGRAM [ARGUMENT...]",
         .description =
                 "Run PROGRAM, found as the shell finds it, from bugnet's code cache. Output, exit status,\n"
                 "signals and terminal are the program's own.\n"

@@ -322,7 +322,10 @@ struct space *inject(
 	struct space *space = NULL;
 	size_t i = strict_overcommit() ? 2 : 0;
 	for (; i < sizeof sizes / sizeof *sizes; i++) {
-		if (plan_placement(pid, &memory->maps, vdso, &sizes[i], &placement) &&
+		struct cache_size size = sizes[i];
+		if (options->cache && options->cache < size.code)
+			size.code = (options->cache + CODE_PAGE - 1) & -CODE_PAGE;
+		if (plan_placement(pid, &memory->maps, vdso, &size, &placement) &&
 		        (left == UINT64_MAX || placement.file_size < left / 2))
 			break;
 	}

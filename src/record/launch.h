@@ -3,12 +3,14 @@
 #define BUGNET_RECORD_LAUNCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct launch_options {
 	const char *path; /* the file to execute, checked by elf_check */
 	char **argv;      /* the program's arguments, argv[0] as the user typed it */
 	bool stats;       /* print the engine's counters when the program has ended */
 	bool children;    /* follow execve: run the programs it starts translated too */
+	uint64_t cache;   /* bytes of translated code to keep; 0: as much as there is room for */
 };
 
 /*

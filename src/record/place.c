@@ -89,20 +89,33 @@ static void place_records(struct space_segment *segment, const struct translatio
 	__atomic_store_n(&info->directory_count, segment->directory_count, __ATOMIC_RELEASE);
 }
 
+/* Room that only the small pieces get, without a source of their own: what leads out of code must always fit.
+ */
+static uint64_t reserved(const struct space_segment *segment)
+{
+	return segment->layout.code_size / 16;
+}
+
+static int exhaust(struct space *space, int error)
+{
+	space->exhausted = true;
+	return error;
+}
+
 int place(struct space *space, unsigned number, const struct translation *translation, uint32_t *code)
 {
 	struct space_segment *segment = &space->segments[number];
 	uint32_t start = (segment->code_used + CODE_ALIGNMENT - 1) & -CODE_ALIGNMENT;
 	uint64_t end = (uint64_t)start + translation->code_size;
 
-	if (end > segment->layout.code_size ||
+	if (end > segment->layout.code_size - (translation->source_count ? reserved(segment) : 0) ||
 	        (segment->directory_count + 1) * sizeof(struct code_range) > segment->layout.directory_size ||
 	        (segment->records_used + (uint64_t)translation->record_count) * sizeof(struct placed_record) >
 	                segment->layout.records_size)
-		return -ENOSPC;
+		return exhaust(space, -ENOSPC);
 	int error = reserve(space, segment, (uint32_t)end);
 	if (error)
-		return error;
+		return exhaust(space, error);
 	memcpy(code_memory(segment, start), translation->code, translation->code_size);
 	for (uint32_t i = 0; i < translation->fixup_count; i++) {
 		error = fix(segment, number, translation, &translation->fixups[i], start);

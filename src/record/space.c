@@ -88,9 +88,11 @@ static int make_segment(struct space *space, unsigned number, const struct stub_
 	struct info *info = (struct info *)(segment->memory + LAYOUT_INFO);
 	uint64_t *table = (uint64_t *)(segment->memory + LAYOUT_TABLE);
 
-	segment->chains = calloc(BRANCH_TABLE_ENTRIES, sizeof *segment->chains);
+	if (!segment->chains)
+		segment->chains = malloc(BRANCH_TABLE_ENTRIES * sizeof *segment->chains);
 	if (!segment->chains)
 		return -ENOMEM;
+	memset(segment->chains, 0, BRANCH_TABLE_ENTRIES * sizeof *segment->chains);
 	info->table_base = (segment->layout.base + LAYOUT_TABLE) / 8;
 	int error = make_routines(space, number, header);
 	for (unsigned i = 0; !error && i < BRANCH_TABLE_ENTRIES; i++)
@@ -200,6 +202,31 @@ struct space *space_clone(const struct space *from, int memfd)
 	vector_unshare(&space->pages);
 	vector_unshare(&space->page_uses);
 	return space;
+}
+
+int space_reset(struct space *space)
+{
+	int error = 0;
+
+	index_deinit(&space->entry_index);
+	memset(space->known_filter, 0, KNOWN_FILTER_BYTES);
+	space->entries.count = space->sites.count = space->thunks.count = space->bridges.count = 0;
+	space->regions.count = space->region_entries.count = space->sources.count = 0;
+	space->source_bytes.count = space->page_uses.count = 0;
+	space->ahead_first = space->ahead_end = space->asked = space->expected = 0;
+	/* Pages stay: they are watched or not, whatever was made of them. */
+	for (uint32_t i = 0; i < space->pages.count; i++)
+		space->pages.items[i].uses = 0;
+	for (unsigned i = 0; i < space->segment_count; i++) {
+		struct space_segment *segment = &space->segments[i];
+		segment->code_used = segment->directory_count = segment->records_used = 0;
+		__atomic_store_n(&space_info(space, i)->directory_count, 0, __ATOMIC_SEQ_CST);
+	}
+	for (unsigned i = 0; i < space->segment_count && !error; i++)
+		error = make_segment(space, i, (const struct stub_header *)space->memory);
+	space->exhausted = false;
+	space->counters.resets++;
+	return error;
 }
 
 void space_destroy(struct space *space)

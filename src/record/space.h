@@ -21,7 +21,7 @@
 /* What --stats tells; one line each in stats.c. */
 struct space_counters {
 	uint64_t requests, ahead, shared, regions, blocks, instructions, links, indirect_entries, invalidated,
-	        revived, write_faults, self_check_pages, full;
+	        revived, write_faults, self_check_pages, resets, full;
 	uint64_t translate_nanoseconds;
 };
 
@@ -109,6 +109,7 @@ struct page_use {
 struct space {
 	uint32_t id;
 	uint32_t users; /* processes */
+	bool exhausted; /* something could not be placed: space_reset must come before the program goes on */
 	uint8_t *memory;
 	uint64_t memory_size;
 	int memfd;
@@ -145,6 +146,8 @@ struct space *space_create(int memfd, const struct segment_layout *layouts, unsi
 /* A copy in another memfd, for a process whose code is about to differ. */
 struct space *space_clone(const struct space *from, int memfd);
 void space_destroy(struct space *space);
+/* Forgets all translations. Nobody may be in them, see evacuate.h. */
+int space_reset(struct space *space);
 
 struct info *space_info(const struct space *space, unsigned segment);
 

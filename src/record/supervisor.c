@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/evacuate.h"
 #include "record/inject.h"
 #include "record/library.h"
 #include "record/memory.h"
@@ -52,9 +53,10 @@ struct process {
 	struct space *space;
 };
 
-/* A thread that is traced on its way through execve. */
+/* A thread that is traced: on its way through execve, or to be let go as soon as it stops. */
 struct following {
 	pid_t tid;
+	bool straggles;
 };
 
 struct supervisor {
@@ -263,7 +265,16 @@ static void follow(struct supervisor *s, pid_t tid)
 			return;
 	}
 	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) == 0)
-		vector_push(&s->followed, (struct following){tid});
+		vector_push(&s->followed, (struct following){tid, false});
+}
+
+static bool straggles(const struct supervisor *s, pid_t tid)
+{
+	for (uint32_t i = 0; i < s->followed.count; i++) {
+		if (s->followed.items[i].tid == tid)
+			return s->followed.items[i].straggles;
+	}
+	return false;
 }
 
 static bool unfollow(struct supervisor *s, pid_t tid)
@@ -306,8 +317,9 @@ static void take_over(struct supervisor *s, pid_t pid)
 {
 	struct memory memory;
 	struct process *old = find_process(s, pid);
-	struct injection options = {
-	        .children = s->options->children, .announce_exit = s->options->stats && pid == s->root};
+	struct injection options = {.children = s->options->children,
+	        .cache = s->options->cache,
+	        .announce_exit = s->options->stats && pid == s->root};
 	char why[256];
 	int error = memory_open(&memory, pid);
 
@@ -345,7 +357,10 @@ static void handle_stop(struct supervisor *s, pid_t pid, int status)
 {
 	int event = status >> 16;
 
-	if (event == PTRACE_EVENT_EXEC) {
+	if (straggles(s, pid)) {
+		unfollow(s, pid);
+		ptrace(PTRACE_DETACH, pid, 0, event ? 0 : WSTOPSIG(status));
+	} else if (event == PTRACE_EVENT_EXEC) {
 		unsigned long former = 0;
 		ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
 		unfollow(s, (pid_t)former);
@@ -401,13 +416,54 @@ static enum status new_space(struct process *process, int target_fd, uint64_t re
 	return STATUS_OK;
 }
 
-static enum status translate_for(struct process *process, const uint64_t *a, uint64_t reply[2])
+/*
+ * The code cache is full: begin it anew, with everybody out of it. Answers that
+ * somebody has not taken yet speak of code that is no more.
+ */
+static bool begin_anew(struct supervisor *s, struct space *space)
+{
+	VECTOR(struct evacuee) evacuees = {0};
+
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		struct process *process = s->processes.items[i];
+		if (process->space == space && open_memory(process))
+			vector_push(&evacuees,
+			        (struct evacuee){process->pid, &process->memory, process->group->channel});
+	}
+	/* Who is on the way through execve is traced already. */
+	pid_t straggler = 0;
+	struct evacuation *evacuation =
+	        s->followed.count ? NULL
+	                          : evacuation_begin(space, evacuees.items, evacuees.count, &straggler);
+	if (straggler)
+		vector_push(&s->followed, (struct following){straggler, true});
+	for (uint32_t i = 0; evacuation && i < evacuees.count; i++) {
+		struct channel *channel = evacuees.items[i].channel;
+		for (uint32_t m = 0; m < channel->mailbox_high; m++) {
+			struct mailbox *mailbox = &channel->mailboxes[m];
+			if (mailbox->pid == evacuees.items[i].pid && mailbox->operation == OP_TRANSLATE &&
+			        mailbox->state == MAILBOX_REPLY && mailbox->status == STATUS_OK)
+				mailbox->status = STATUS_AGAIN;
+		}
+	}
+	bool done = evacuation && space_reset(space) == 0;
+	if (evacuation)
+		evacuation_end(evacuation, evacuees.items, evacuees.count);
+	vector_free(&evacuees);
+	space->exhausted = false; /* when it could not be: threads leave it one by one, as they come */
+	return done;
+}
+
+static enum status translate_for(
+        struct supervisor *s, struct process *process, const uint64_t *a, uint64_t reply[2])
 {
 	struct space *space = process->space;
 
 	if (space->users > 1 && space_needs_protection(space, &process->memory, a[0]))
 		return STATUS_SPLIT;
 	enum status status = space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
+	if (space->exhausted && begin_anew(s, space))
+		status = space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
 	for (unsigned i = 0; i < EXPECTED_AT_ONCE; i++) {
 		if (!space_translate_expected(space, &process->memory))
 			break;
@@ -444,7 +500,7 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 	switch ((enum operation)mailbox->operation) {
 	case OP_TRANSLATE:
 		s->latest = process;
-		return translate_for(process, a, mailbox->reply);
+		return translate_for(s, process, a, mailbox->reply);
 	case OP_REMAPPED:
 		if (shared)
 			return STATUS_SPLIT;
@@ -497,6 +553,9 @@ static void serve_mailbox(struct supervisor *s, struct group *group, struct mail
 			process = add_process(s, mailbox->pid, group, space);
 	}
 	mailbox->status = process ? serve_request(s, process, mailbox) : STATUS_RELEASE;
+	/* What could not be unlinked for lack of room must not be run any more. */
+	if (process && process->space->exhausted && mailbox->operation != OP_TRANSLATE)
+		begin_anew(s, process->space);
 	__atomic_store_n(&mailbox->state, MAILBOX_REPLY, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&mailbox->sleeping, __ATOMIC_SEQ_CST))
 		futex_wake(&mailbox->state);

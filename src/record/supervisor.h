@@ -6,11 +6,13 @@
 #define BUGNET_RECORD_SUPERVISOR_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct supervisor_options {
 	bool stats;
 	bool children;
+	uint64_t cache; /* see struct launch_options */
 };
 
 /*

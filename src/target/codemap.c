@@ -1,8 +1,8 @@
 /*
- * From a code-cache address back to the program. Translations are placed one
- * after the other and never move, so the directory is sorted by address and a
- * reader needs no lock: the supervisor publishes the count last.
+ * From a code-cache address back to the program. A reader needs no lock: the
+ * supervisor publishes the directory's count last.
  */
+#include "target/directory.h"
 #include "target/stub.h"
 
 static const struct segment_layout *segment_of(uint64_t address)
@@ -31,39 +31,17 @@ bool code_lookup(uint64_t address, struct code_place *place)
 	const struct info *segment_info = (const struct info *)(segment->base + LAYOUT_INFO);
 	const struct code_range *ranges = (const struct code_range *)(segment->base + segment->directory);
 	uint64_t code = address - segment->base - segment->code;
-	uint64_t low = 0, high = __atomic_load_n(&segment_info->directory_count, __ATOMIC_ACQUIRE);
-
-	while (low < high) { /* the last range that starts at or before code */
-		uint64_t middle = (low + high) / 2;
-		if (ranges[middle].code <= code)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
-		return false;
-	const struct code_range *range = &ranges[low - 1];
-	if (code - range->code >= range->size)
-		return false;
-
 	const struct placed_record *records =
-	        (const struct placed_record *)(segment->base + segment->records) + range->record;
-	uint64_t offset = code - range->code;
-	low = 0;
-	high = range->record_count;
-	while (low < high) {
-		uint64_t middle = (low + high) / 2;
-		if (records[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
+	        (const struct placed_record *)(segment->base + segment->records);
+	const struct code_range *range;
+	const struct placed_record *record = directory_find(ranges,
+	        __atomic_load_n(&segment_info->directory_count, __ATOMIC_ACQUIRE), records, code, &range);
+
+	if (!record)
 		return false;
-	const struct placed_record *record = &records[low - 1];
 	place->pc = range->pc + record->pc;
 	place->state = record->state;
-	place->boundary = (record->state & RECORD_BOUNDARY) && record->offset == offset;
+	place->boundary = directory_boundary(range, record, code);
 	place->slots = segment->base + LAYOUT_THREADS;
 	return true;
 }

@@ -73,6 +73,7 @@ stub_image:
 	.quad	STUB_MAGIC
 	.quad	stub_end - stub_image
 	.quad	start_entry - stub_image
+	.quad	resume - stub_image
 	.quad	routine_exit - stub_image
 	.quad	routine_miss - stub_image
 	.quad	routine_syscall - stub_image
@@ -135,6 +136,7 @@ routine_emulate:
 	.globl	resume, resume_window_start, resume_window_end
 resume:
 resume_window_start:
+	movl	$0, OWN(THREAD_PARKED)
 	cmpl	$0, OWN(THREAD_PENDING)
 	jne	resume_pending
 	mov	OWN(THREAD_STACK), %rsp
@@ -185,8 +187,10 @@ syscall_window:
 syscall_window_start:
 	cmpl	$0, OWN(THREAD_PENDING)
 	jne	back_out
+	movl	$1, OWN(THREAD_PARKED)
 	syscall
 syscall_window_end:
+	movl	$0, OWN(THREAD_PARKED)
 	ret
 back_out:
 	subq	$2, OWN(THREAD_PC)
@@ -207,8 +211,10 @@ int80_window:
 int80_window_start:
 	cmpl	$0, OWN(THREAD_PENDING)
 	jne	back_out
+	movl	$1, OWN(THREAD_PARKED)
 	int	$0x80
 int80_window_end:
+	movl	$0, OWN(THREAD_PARKED)
 	pop	%rbp
 	pop	%rbx
 	ret

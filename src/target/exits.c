@@ -186,6 +186,8 @@ void handle_exit(struct thread *thread, int indirect)
 		case STATUS_SPLIT:
 			leave_space(thread);
 			break;
+		case STATUS_AGAIN:
+			break;
 		case STATUS_FAULT:
 			if ((thread->regs.flags & FLAG_TF) && thread->step_armed)
 				trap_here(thread);

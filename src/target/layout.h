@@ -44,12 +44,14 @@
 #define THREAD_ALTSTACK_BYTES (THREAD_STRIDE - THREAD_ALTSTACK)
 
 /* Offsets that assembly needs; checked against the structs in stub.c. */
-#define THREAD_REGS    0x080 /* rax rcx rdx rbx rsp rbp rsi rdi r8-r15 pc flags */
-#define THREAD_PC      (THREAD_REGS + 16 * 8)
-#define THREAD_FLAGS   (THREAD_REGS + 17 * 8)
-#define THREAD_PENDING 0x110
-#define THREAD_STACK   0x118
-#define THREAD_PROBING 0x13c
+#define THREAD_REGS     0x080 /* rax rcx rdx rbx rsp rbp rsi rdi r8-r15 pc flags */
+#define THREAD_PC       (THREAD_REGS + 16 * 8)
+#define THREAD_FLAGS    (THREAD_REGS + 17 * 8)
+#define THREAD_PENDING  0x110
+#define THREAD_STEPPING 0x114
+#define THREAD_STACK    0x118
+#define THREAD_PROBING  0x13c
+#define THREAD_PARKED   0x17c
 
 #define STUB_MAGIC 0x31627574732e7462ul
 
@@ -74,6 +76,7 @@ struct stub_header {
 	uint64_t magic;
 	uint64_t size;
 	uint64_t start;
+	uint64_t resume;
 	uint64_t routines[ROUTINE_COUNT];
 };
 
@@ -156,6 +159,7 @@ enum status {
 	STATUS_FAULT,   /* pc cannot be fetched */
 	STATUS_PROTECT, /* take write permission from [reply1, reply2), then ask again */
 	STATUS_SPLIT,   /* this process needs a cache of its own first: OP_NEW_SPACE, then ask again */
+	STATUS_AGAIN,   /* the answer is no longer true: ask again */
 	STATUS_RELEASE, /* the supervisor gives this thread up: run natively */
 };
 
@@ -183,7 +187,9 @@ struct mailbox {
 	int32_t parent;    /* of a process that was forked, as in pid, */
 	int32_t forked;    /* and the process by its parent's count: the kernel writes it */
 	uint32_t sleeping; /* the thread waits in the kernel for the reply */
-	uint32_t padding[7];
+	uint32_t absent; /* it waits for its vfork child and cannot be stopped; it looks at `evacuating` after
+	                  */
+	uint32_t padding[6];
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000
@@ -198,8 +204,9 @@ struct channel {
 	uint32_t mailbox_high;           /* no mailbox from here on was ever claimed */
 	uint32_t refused;                /* instructions not offered that were executed all the same */
 	uint32_t released;               /* threads that went on natively */
+	uint32_t evacuating;             /* the code cache is about to change: nobody may come back to it */
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
-	uint8_t padding[CHANNEL_HEAD_BYTES - 16 * 4 - PENDING_WORDS * 8];
+	uint8_t padding[CHANNEL_HEAD_BYTES - 18 * 4 - PENDING_WORDS * 8];
 	struct mailbox mailboxes[];
 };
 

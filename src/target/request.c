@@ -38,7 +38,7 @@ void mailbox_release(struct mailbox *mailbox)
 	__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
 }
 
-static bool supervisor_died(void)
+bool supervisor_died(void)
 {
 	return __atomic_load_n(&channel()->owner[0], __ATOMIC_RELAXED) & OWNER_DIED;
 }
@@ -86,9 +86,12 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 	mailbox->arguments[0] = a;
 	mailbox->arguments[1] = b;
 	mailbox->arguments[2] = c;
+	thread->parked = 1;
 	__atomic_store_n(&mailbox->state, MAILBOX_REQUEST, __ATOMIC_RELEASE);
 	ring(mailbox);
-	if (!wait_for_reply(mailbox))
+	bool answered = wait_for_reply(mailbox);
+	__atomic_store_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
+	if (!answered)
 		return STATUS_RELEASE;
 	__atomic_store_n(&mailbox->state, MAILBOX_IDLE, __ATOMIC_RELAXED);
 	return mailbox->status;

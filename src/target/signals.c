@@ -791,6 +791,7 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 {
 	bool fault = siginfo->code > 0 && (SIGBIT(number) & FAULT_SIGNALS);
 	uint64_t rip = context->mcontext.rip;
+	uint32_t parked = __atomic_exchange_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
 
 	if (fault && within(rip, usercopy_start, usercopy_end))
 		context->mcontext.rip = (uint64_t)usercopy_fault;
@@ -809,6 +810,7 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	/* What happened since a signal was captured may have changed the vector state. */
 	if (thread->pending)
 		keep_fpstate(thread, context);
+	__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
 	return thread->probing ? gs_base : thread->number * THREAD_STRIDE;
 }
 

@@ -35,6 +35,7 @@ struct thread {
 	uint32_t clear_actions;
 	uint32_t shielded;   /* signals are blocked in the kernel until the program has made a step */
 	uint32_t step_armed; /* the next boundary is the end of an instruction the program steps over */
+	uint32_t parked; /* waits, and will not use any code-cache address it had before: see evacuate.c */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
@@ -122,6 +123,7 @@ long write_program(uint64_t to, const void *from, size_t size);
 /* ---- request.c ---- */
 struct mailbox *mailbox_claim(void);
 void mailbox_release(struct mailbox *mailbox);
+bool supervisor_died(void);
 /* Asks the supervisor; STATUS_RELEASE also when it is dead. */
 uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64_t b, uint64_t c);
 
@@ -196,8 +198,14 @@ _Noreturn void stub_panic(const char *what, uint64_t value);
 
 static inline void lock(uint32_t *word)
 {
+	if (!__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
+		return;
+	/* Whoever has it may be waiting for the supervisor, and that one for us. */
+	struct thread *thread = current_thread();
+	uint32_t parked = __atomic_exchange_n(&thread->parked, 1, __ATOMIC_SEQ_CST);
 	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
 		__builtin_ia32_pause();
+	__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
 }
 static inline void unlock(uint32_t *word)
 {

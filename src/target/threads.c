@@ -288,6 +288,22 @@ static void discard_child(struct thread *child)
 	free_number(child->number);
 }
 
+/* Until its vfork child has gone a thread cannot be stopped, even by ptrace: see evacuate.c. */
+static void be_absent(struct thread *thread)
+{
+	if (thread->mailbox)
+		__atomic_store_n(&thread->mailbox->absent, 1, __ATOMIC_SEQ_CST);
+}
+
+static void be_back(struct thread *thread)
+{
+	if (!thread->mailbox)
+		return;
+	__atomic_store_n(&thread->mailbox->absent, 0, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&channel()->evacuating, __ATOMIC_SEQ_CST) && !supervisor_died())
+		__builtin_ia32_pause();
+}
+
 static long clone_shared(struct thread *thread, struct clone_plan *plan)
 {
 	struct thread *child = prepare_child(thread, plan);
@@ -300,7 +316,12 @@ static long clone_shared(struct thread *thread, struct clone_plan *plan)
 	} else {
 		plan->arguments[1] = child->stack;
 	}
+	bool vfork = plan->flags & K_CLONE_VFORK;
+	if (vfork)
+		be_absent(thread);
 	long result = clone_thread(plan->number, plan->arguments, child->number * THREAD_STRIDE);
+	if (vfork)
+		be_back(thread);
 	/* With CLONE_VFORK the child has left this memory by now; a thread of its own it cannot have. */
 	if (result < 0 || (plan->flags & K_CLONE_VFORK))
 		discard_child(child);

@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /* library: lib/one.c */
 /* library: lib/two.c -Wl,-z,now */
 /* build: -ldl */

@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /* timeout: 120 */
 /*
  * A small JIT: random expressions compiled to machine code with calls between them, run, thrown away and

@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /*
  * Functions that lie across the edges of writable, executable pages, patched now here, now there, by their own
  * thread and by others, as the code cache of a Java machine is. What a call returns must be what was last

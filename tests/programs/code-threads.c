@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /*
  * One thread rewrites code that another runs, with proper synchronisation: a handshake through an atomic, a
  * mutex, a pipe. The runner executes a serialising instruction (cpuid) after the handshake, as the manuals

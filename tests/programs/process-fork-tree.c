@@ -1,4 +1,4 @@
-/* run: | --children */
+/* run: | --children | --cache 256K */
 /* A tree of forks four levels deep, each node with its own memory; statuses travel up; results through a
  * shared page. */
 #include "check.h"

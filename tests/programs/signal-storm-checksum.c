@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /*
  * SIGALRM at 10 kHz over a computing loop: integer, floating-point and vector results must stay right, and
  * the signals must arrive. The storm goes on while libc, the vdso and system calls are used.

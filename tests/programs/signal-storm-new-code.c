@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /*
  * Signals at 10 kHz while every block is new: code is generated, run once and replaced, libraries of libc
  * functions are used for the first time, threads start. Most signals find the program waiting for a

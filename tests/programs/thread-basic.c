@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /* Threads with thread-local data: each computes its own sum; create, join, return values, keys and their
  * destructors. */
 #include "check.h"

@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /* Cancellation: deferred in a blocking call, asynchronous in a computing loop, disabled, cleanup handlers, in
  * order. */
 #include "check.h"

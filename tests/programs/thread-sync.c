@@ -1,3 +1,4 @@
+/* run: | --cache 256K */
 /*
  * Mutexes of all kinds, condition variables, barriers, read-write locks, semaphores, spin locks, priority
  * inheritance, timed waits: a bounded queue between threads loses nothing and doubles nothing.
