@@ -17,6 +17,7 @@
 struct run_values {
 	bool stats;
 	bool children;
+	bool count;
 	uint64_t cache;
 };
 
@@ -35,6 +36,12 @@ static const struct option_spec run_options[] = {
                 .type = OPTION_FLAG,
                 .offset = offsetof(struct run_values, children),
                 .help = "run the programs that PROGRAM executes translated too, not natively",
+        },
+        {
+                .name = "count",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct run_values, count),
+                .help = "count the instructions that PROGRAM executes and print their number to stderr",
         },
         {
                 .name = "cache",
@@ -107,6 +114,7 @@ static int run_main(int argc, char **argv)
 		        .argv = argv + first,
 		        .stats = values.stats,
 		        .children = values.children,
+		        .count = values.count,
 		        .cache = values.cache,
 		});
 	case ELF_PRIVILEGED:
@@ -127,7 +135,7 @@ static int run_main(int argc, char **argv)
 const struct command run_command = {
         .name = "run",
         .summary = "run a program wholly from translated code",
-        .synopsis = "run [--stats] [--children] [--cache SIZE] [--] PROGRAM [ARGUMENT...]",
+        .synopsis = "run [--stats] [--children] [--count] [--cache SIZE] [--] PROGRAM [ARGUMENT...]",
         .description =
                 "Run PROGRAM, found as the shell finds it, from bugnet's code cache. Output, exit status,\n"
                 "signals and terminal are the program's own.\n"

@@ -132,14 +132,23 @@ static const struct space_segment *segment_of(const struct space *space, uint64_
 	return NULL;
 }
 
-/* The program pc that translated code at `address` belongs to; *boundary: see directory.h. */
-static bool program_place(const struct space *space, uint64_t address, uint64_t *pc, bool *boundary)
+struct place {
+	uint64_t pc;
+	bool boundary; /* see directory.h */
+	unsigned left;
+	uint64_t slots; /* of thread 0 in its segment */
+};
+
+/* Where in the program translated code at `address` belongs to. */
+static bool program_place(const struct space *space, uint64_t address, struct place *place)
 {
 	const struct space_segment *segment = segment_of(space, address);
 	const struct code_range *range;
 
 	if (!segment)
 		return false;
+	const struct placed_record *records =
+	        (const struct placed_record *)(segment->memory + segment->layout.records);
 	uint64_t code = address - segment->layout.base - segment->layout.code;
 	const struct placed_record *record = directory_find(
 	        (const struct code_range *)(segment->memory + segment->layout.directory),
@@ -147,8 +156,12 @@ static bool program_place(const struct space *space, uint64_t address, uint64_t 
 	        (const struct placed_record *)(segment->memory + segment->layout.records), code, &range);
 	if (!record)
 		return false;
-	*pc = range->pc + (uint64_t)(int64_t)record->pc;
-	*boundary = directory_boundary(range, record, code);
+	*place = (struct place){
+	        .pc = range->pc + (uint64_t)(int64_t)record->pc,
+	        .boundary = directory_boundary(range, record, code),
+	        .left = directory_left(range, records, record),
+	        .slots = segment->layout.base + LAYOUT_THREADS,
+	};
 	return true;
 }
 
@@ -166,31 +179,34 @@ static bool write_memory(const struct stopped *thread, uint64_t address, const v
 static void mend_x87_pointer(const struct space *space, pid_t tid)
 {
 	struct user_fpregs_struct registers;
-	uint64_t pc;
-	bool boundary;
+	struct place place;
 
 	if (ptrace(PTRACE_GETFPREGS, tid, 0, &registers) == 0 &&
-	        program_place(space, registers.rip, &pc, &boundary)) {
-		registers.rip = pc;
+	        program_place(space, registers.rip, &place)) {
+		registers.rip = place.pc;
 		ptrace(PTRACE_SETFPREGS, tid, 0, &registers);
 	}
 }
 
 /* At a boundary: the program's registers go to the stub's record of the thread, and the thread to resume. */
-static bool move_to_resume(
-        const struct space *space, const struct stopped *thread, struct user_regs_struct *r, uint64_t pc)
+static bool move_to_resume(const struct space *space, const struct stopped *thread,
+        struct user_regs_struct *r, const struct place *place)
 {
 	uint64_t own = space->segments[0].layout.base + LAYOUT_THREADS + r->gs_base, stack;
 	const struct stub_header *header = (const struct stub_header *)space->memory;
 	struct registers registers = {
 	        .gpr = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi, r->r8, r->r9, r->r10,
 	                r->r11, r->r12, r->r13, r->r14, r->r15},
-	        .pc = pc,
+	        .pc = place->pc,
 	        .flags = r->eflags,
 	};
-	uint64_t none = 0;
+	uint64_t none = 0, counter = place->slots + r->gs_base + SLOT_POSITION * 8, position;
 
-	if (!write_memory(thread, own + THREAD_REGS, &registers, sizeof registers) ||
+	if (pread(thread->memory->mem_fd, &position, sizeof position, (off_t)counter) != sizeof position)
+		return false;
+	position -= place->left;
+	if (!write_memory(thread, counter, &position, sizeof position) ||
+	        !write_memory(thread, own + THREAD_REGS, &registers, sizeof registers) ||
 	        !write_memory(thread, own + SLOT_TARGET * 8, &none, sizeof none) ||
 	        pread(thread->memory->mem_fd, &stack, sizeof stack, (off_t)(own + THREAD_STACK)) !=
 	                sizeof stack)
@@ -220,8 +236,7 @@ static enum outcome settle(const struct space *space, struct stopped *thread)
 	const struct segment_layout *first = &space->segments[0].layout;
 	struct user_regs_struct r;
 	uint32_t word;
-	uint64_t pc;
-	bool boundary;
+	struct place place;
 
 	for (unsigned i = 0; i < STEPS_TO_BOUNDARY; i++) {
 		if (ptrace(PTRACE_GETREGS, thread->tid, 0, &r) < 0)
@@ -229,12 +244,12 @@ static enum outcome settle(const struct space *space, struct stopped *thread)
 		uint64_t own = first->base + LAYOUT_THREADS + r.gs_base;
 		if (!r.gs_base || r.gs_base % THREAD_STRIDE || r.gs_base >= first->code - LAYOUT_THREADS)
 			return SAFE; /* released, or executing one instruction natively */
-		if (!program_place(space, r.rip, &pc, &boundary))
+		if (!program_place(space, r.rip, &place))
 			return read_word(thread, own + THREAD_PARKED, &word) && word ? SAFE : UNSAFE;
 		if (!read_word(thread, own + THREAD_STEPPING, &word) || word || thread->signal)
 			return UNSAFE; /* the stub is about to take it out itself */
-		if (boundary)
-			return move_to_resume(space, thread, &r, pc) ? SAFE : UNSAFE;
+		if (place.boundary)
+			return move_to_resume(space, thread, &r, &place) ? SAFE : UNSAFE;
 		if (!step(thread))
 			return UNSAFE;
 	}

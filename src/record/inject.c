@@ -259,6 +259,7 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	memcpy(info->segments, placement->layouts, sizeof info->segments);
 	info->children = options->children;
 	info->announce_exit = options->announce_exit;
+	info->count = options->count;
 	info->memfd = target_fd;
 	info->pid = tracee->pid;
 	info->space = space->id;

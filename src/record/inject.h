@@ -14,6 +14,7 @@
 struct injection {
 	bool children;      /* follow execve */
 	bool announce_exit; /* the stub waits for us before exit_group */
+	bool count;         /* count instructions */
 	uint64_t cache;     /* see struct launch_options */
 };
 

@@ -68,8 +68,10 @@ static void detach_supervisor(int ready_fd)
 static _Noreturn void run_supervisor(
         pid_t program, const struct launch_options *options, int go_fd, int ready_fd)
 {
-	struct supervisor_options supervisor = {
-	        .stats = options->stats, .children = options->children, .cache = options->cache};
+	struct supervisor_options supervisor = {.stats = options->stats,
+	        .children = options->children,
+	        .count = options->count,
+	        .cache = options->cache};
 	char byte;
 
 	if (read(go_fd, &byte, 1) != 1)

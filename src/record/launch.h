@@ -10,6 +10,7 @@ struct launch_options {
 	char **argv;      /* the program's arguments, argv[0] as the user typed it */
 	bool stats;       /* print the engine's counters when the program has ended */
 	bool children;    /* follow execve: run the programs it starts translated too */
+	bool count;       /* print how many instructions were executed */
 	uint64_t cache;   /* bytes of translated code to keep; 0: as much as there is room for */
 };
 

@@ -481,6 +481,7 @@ static int translate_anew(
 	        .self_check = reading->mode == CODE_SELF_CHECK,
 	        .xstate_mask = space->xstate_mask,
 	        .loop_is_fast = space->loop_is_fast,
+	        .count = space->count,
 	        .indirect = indirect,
 	};
 	int error = translate(&request, out);

@@ -117,6 +117,7 @@ struct space {
 	unsigned segment_count;
 	uint64_t xstate_mask;
 	bool loop_is_fast;
+	bool count;              /* translations count instructions */
 	struct library *library; /* shared with other spaces, or NULL */
 	struct index entry_index, page_index;
 	uint8_t *known_filter; /* KNOWN_FILTER_BYTES: a bit for each pc that ever had code, see regions.c */

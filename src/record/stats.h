@@ -10,6 +10,7 @@
 struct engine_counters {
 	struct space_counters spaces;
 	uint64_t images, copies, cache_bytes, refused, released;
+	uint64_t executed; /* instructions, when they are counted */
 };
 
 void stats_add_space(struct engine_counters *counters, const struct space *space);

@@ -116,12 +116,23 @@ static struct group *group_create(struct supervisor *s, const struct space *spac
 	return group;
 }
 
+/* By threads that have ended, and by the others as far as they said. */
+static uint64_t executed_in(const struct group *group)
+{
+	uint64_t sum = group->channel->instructions;
+
+	for (uint32_t i = 0; i < group->channel->mailbox_high; i++)
+		sum += group->channel->mailboxes[i].instructions;
+	return sum;
+}
+
 static void group_release(struct supervisor *s, struct group *group)
 {
 	if (--group->users)
 		return;
 	s->counters.refused += group->channel->refused;
 	s->counters.released += group->channel->released;
+	s->counters.executed += executed_in(group);
 	pthread_mutex_unlock((pthread_mutex_t *)group->channel->owner);
 	munmap(group->channel, LAYOUT_CHANNEL_BYTES);
 	for (uint32_t i = 0; i < s->groups.count; i++) {
@@ -191,6 +202,8 @@ static void remove_process(struct supervisor *s, struct process *process)
 	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
 		struct mailbox *mailbox = &channel->mailboxes[i];
 		if (mailbox->pid == process->pid) {
+			channel->instructions += mailbox->instructions;
+			mailbox->instructions = 0;
 			mailbox->pid = mailbox->forked = 0;
 			__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
 		}
@@ -215,7 +228,7 @@ static void print_stats(struct supervisor *s)
 {
 	struct engine_counters counters = s->counters;
 
-	if (!s->options->stats || s->stats_printed)
+	if ((!s->options->stats && !s->options->count) || s->stats_printed)
 		return;
 	s->stats_printed = true;
 	for (uint32_t i = 0; i < s->processes.count; i++) {
@@ -229,8 +242,13 @@ static void print_stats(struct supervisor *s)
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		counters.refused += s->groups.items[i]->channel->refused;
 		counters.released += s->groups.items[i]->channel->released;
+		counters.executed += executed_in(s->groups.items[i]);
 	}
-	stats_print(&counters, stderr);
+	if (s->options->stats)
+		stats_print(&counters, stderr);
+	if (s->options->count)
+		fprintf(stderr, "bugnet: %lu instructions executed\n", counters.executed);
+	fflush(stderr);
 }
 
 static bool process_is_dead(const struct process *process)
@@ -319,7 +337,8 @@ static void take_over(struct supervisor *s, pid_t pid)
 	struct process *old = find_process(s, pid);
 	struct injection options = {.children = s->options->children,
 	        .cache = s->options->cache,
-	        .announce_exit = s->options->stats && pid == s->root};
+	        .announce_exit = (s->options->stats || s->options->count) && pid == s->root,
+	        .count = s->options->count};
 	char why[256];
 	int error = memory_open(&memory, pid);
 
@@ -334,11 +353,12 @@ static void take_over(struct supervisor *s, pid_t pid)
 	struct space *space = inject(pid, &memory, &options, why, sizeof why);
 	if (space) {
 		space->library = s->library;
+		space->count = s->options->count;
 		struct process *process = add_process(s, pid, group_create(s, space), space);
 		process->memory = memory;
 		process->has_memory = true;
 		/* Nothing left to say: do not keep a pipe open that somebody reads to its end. */
-		if (!s->options->stats && !s->options->children)
+		if (!s->options->stats && !s->options->count && !s->options->children)
 			redirect_stderr();
 	} else if (pid == s->root && s->counters.images == 0) {
 		fprintf(stderr, "bugnet: cannot run the program translated: %s\n", why);

@@ -12,6 +12,7 @@
 struct supervisor_options {
 	bool stats;
 	bool children;
+	bool count;
 	uint64_t cache; /* see struct launch_options */
 };
 

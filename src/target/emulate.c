@@ -331,6 +331,7 @@ void handle_emulate(struct thread *thread)
 	unsigned argument = EMULATE_ARGUMENT(detail);
 
 	thread->slots[SLOT_TARGET] = 0;
+	thread->counted = 1;
 	switch (EMULATE_KIND(detail)) {
 	case EMULATE_CPUID:
 		emulate_cpuid(&thread->regs);

@@ -194,6 +194,7 @@ syscall_window_end:
 	ret
 back_out:
 	subq	$2, OWN(THREAD_PC)
+	decq	SLOT(SLOT_POSITION)
 	jmp	resume
 
 /* uint64_t int80_window(void): the same for int $0x80, which is two bytes long as well. */

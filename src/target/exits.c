@@ -21,15 +21,37 @@ bool is_prefix(uint8_t byte)
 	}
 }
 
+static uint64_t *slots_of(const struct thread *thread, uint32_t segment)
+{
+	return (uint64_t *)(process()->segments[segment].base + LAYOUT_THREADS +
+	                    thread->number * THREAD_STRIDE);
+}
+
 void set_program_gs(struct thread *thread, uint64_t base)
 {
-	struct process *p = process();
+	for (uint32_t i = 0; i < process()->segment_count; i++)
+		slots_of(thread, i)[SLOT_PROGRAM_GS] = base;
+}
 
-	for (uint32_t i = 0; i < p->segment_count; i++) {
-		uint64_t *slots =
-		        (uint64_t *)(p->segments[i].base + LAYOUT_THREADS + thread->number * THREAD_STRIDE);
-		slots[SLOT_PROGRAM_GS] = base;
-	}
+uint64_t position(const struct thread *thread)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < process()->segment_count; i++)
+		sum += slots_of(thread, i)[SLOT_POSITION];
+	return sum;
+}
+
+void set_position(struct thread *thread, uint64_t value)
+{
+	for (uint32_t i = 0; i < process()->segment_count; i++)
+		slots_of(thread, i)[SLOT_POSITION] = i ? 0 : value;
+}
+
+void publish_position(struct thread *thread)
+{
+	if (info()->count && thread->mailbox)
+		thread->mailbox->instructions = position(thread);
 }
 
 /* A process that was forked shares its parent's code cache until one of them changes its code. */
@@ -68,6 +90,7 @@ _Noreturn void release(struct thread *thread)
 {
 	uint64_t image[3] = {thread->regs.gpr[RAX], thread->regs.flags, thread->regs.pc};
 
+	publish_position(thread);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
 	if (write_program(thread->regs.gpr[RSP] - 152, image, sizeof image) < 0)
 		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);
@@ -125,6 +148,7 @@ static _Noreturn void fault_at_branch(struct thread *thread)
 	uint8_t code[16] = {0};
 	unsigned at = 0, size = 0;
 
+	thread->counted = 1;
 	if (!program_pc_of(segment->base + segment->code + PLACE_OFFSET(place), &regs->pc))
 		stub_panic("no record of the branch at", place);
 	while (size < sizeof code && read_program(&code[size], regs->pc + size, 1) == 0)
@@ -168,6 +192,7 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 
 void handle_exit(struct thread *thread, int indirect)
 {
+	thread->counted = 0;
 	if (indirect && (int64_t)(thread->regs.pc << 16) >> 16 != (int64_t)thread->regs.pc) {
 		if ((uint32_t)thread->slots[SLOT_BRANCH] == BRANCH_NONE)
 			fault_natively(thread);

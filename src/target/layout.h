@@ -51,7 +51,7 @@
 #define THREAD_STEPPING 0x114
 #define THREAD_STACK    0x118
 #define THREAD_PROBING  0x13c
-#define THREAD_PARKED   0x17c
+#define THREAD_PARKED   0x180
 
 #define STUB_MAGIC 0x31627574732e7462ul
 
@@ -128,6 +128,7 @@ struct info {
 	struct range ranges[MAX_RANGES]; /* where translated program code came from, coarsely */
 	uint32_t children;               /* follow execve */
 	uint32_t announce_exit;          /* wait for the supervisor before exit_group */
+	uint32_t count;                  /* instructions are counted */
 	/* start-up only */
 	int32_t memfd;
 	int32_t pid;
@@ -189,7 +190,8 @@ struct mailbox {
 	uint32_t sleeping; /* the thread waits in the kernel for the reply */
 	uint32_t absent; /* it waits for its vfork child and cannot be stopped; it looks at `evacuating` after
 	                  */
-	uint32_t padding[6];
+	uint64_t instructions; /* executed by the thread as it last said */
+	uint32_t padding[4];
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000
@@ -204,9 +206,10 @@ struct channel {
 	uint32_t mailbox_high;           /* no mailbox from here on was ever claimed */
 	uint32_t refused;                /* instructions not offered that were executed all the same */
 	uint32_t released;               /* threads that went on natively */
+	uint64_t instructions;           /* executed by threads that have ended */
 	uint32_t evacuating;             /* the code cache is about to change: nobody may come back to it */
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
-	uint8_t padding[CHANNEL_HEAD_BYTES - 18 * 4 - PENDING_WORDS * 8];
+	uint8_t padding[CHANNEL_HEAD_BYTES - 20 * 4 - PENDING_WORDS * 8];
 	struct mailbox mailboxes[];
 };
 

@@ -323,10 +323,11 @@ static void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	struct registers *regs = &thread->regs;
-	const uint64_t *slots = (const uint64_t *)(place->slots + thread->number * THREAD_STRIDE);
+	uint64_t *slots = (uint64_t *)(place->slots + thread->number * THREAD_STRIDE);
 
 	registers_from_context(regs, c);
 	regs->pc = place->pc;
+	slots[SLOT_POSITION] -= place->left;
 	if (place->state & RECORD_RCX)
 		regs->gpr[RCX] = slots[SLOT_RCX];
 	if (place->state & RECORD_R11)
@@ -489,6 +490,7 @@ static void die(struct thread *thread, int number, const struct kernel_siginfo *
 	struct signal_action fallback = {.handler = K_SIG_DFL, .flags = K_SA_RESTORER};
 	uint64_t all = ~0ul;
 
+	publish_position(thread);
 	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
 	syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
 	queue_to_self(number, siginfo);
@@ -667,7 +669,10 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	const struct kernel_sigcontext *c = &context->mcontext;
 	bool trapping = thread->regs.flags & FLAG_TF;
 
+	bool executed = number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE;
+
 	thread->probing = PROBE_NONE;
+	thread->slots[SLOT_POSITION] += executed - thread->counted;
 	if (c->rip == (uint64_t)probe_jump) {
 		/* No address at all: not even the jump got there. */
 		deliver_fault(thread, number, siginfo, context);
@@ -708,6 +713,7 @@ static void try_natively(struct thread *thread, struct kernel_ucontext *context)
 	context_to_resume(thread, context);
 	context->mcontext.rip = (uint64_t)probe_start;
 	thread->probing = PROBE_NATIVE;
+	thread->counted = 0;
 }
 
 static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
@@ -770,6 +776,7 @@ static void handle_asynchronous(
 	} else if (within(rip, syscall_window_start, syscall_window_end) ||
 	           within(rip, int80_window_start, int80_window_end)) {
 		thread->regs.pc -= 2;
+		thread->slots[SLOT_POSITION]--;
 		deliver_now(thread, number, false, siginfo, context);
 	} else if (within(rip, return_window_start, return_window_end)) {
 		capture(thread, number, siginfo, context);
@@ -848,6 +855,7 @@ _Noreturn void syscall_sigreturn(struct thread *thread)
 	if (read_program(&frame.context, at, sizeof frame.context) < 0) {
 		/* The kernel answers a bad frame with SIGSEGV; let it read the same frame and say so. */
 		regs->pc -= 2;
+		thread->slots[SLOT_POSITION]--;
 		thread->info = (struct kernel_siginfo){.number = K_SIGSEGV, .code = K_SI_KERNEL};
 		thread->details = (struct fault_details){.flags = 7, .cs = 0x33, .ss = 0x2b};
 		memset((char *)thread + THREAD_FPSTATE, 0, 512);

@@ -35,6 +35,7 @@ struct thread {
 	uint32_t clear_actions;
 	uint32_t shielded;   /* signals are blocked in the kernel until the program has made a step */
 	uint32_t step_armed; /* the next boundary is the end of an instruction the program steps over */
+	uint32_t counted;    /* the instruction that is executed natively is in SLOT_POSITION already */
 	uint32_t parked; /* waits, and will not use any code-cache address it had before: see evacuate.c */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
@@ -132,6 +133,11 @@ void handle_exit(struct thread *thread, int indirect);
 /* A legacy or REX prefix of an instruction. */
 bool is_prefix(uint8_t byte);
 void set_program_gs(struct thread *thread, uint64_t base);
+/* SLOT_POSITION of all segments. */
+uint64_t position(const struct thread *thread);
+void set_position(struct thread *thread, uint64_t value);
+/* Tells the supervisor how many instructions the thread has executed. */
+void publish_position(struct thread *thread);
 _Noreturn void release(struct thread *thread);
 void leave_space(struct thread *thread);
 _Noreturn void fault_natively(struct thread *thread);
@@ -151,6 +157,7 @@ struct code_place {
 	uint64_t pc;
 	uint32_t state;
 	bool boundary;  /* exactly at a boundary */
+	unsigned left;  /* instructions counted already and not executed, see directory_left */
 	uint64_t slots; /* address of the thread-less slots page of its segment */
 };
 bool code_lookup(uint64_t address, struct code_place *place);

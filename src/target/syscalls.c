@@ -104,6 +104,7 @@ static void syscall_seccomp(struct thread *thread)
 
 static void syscall_exit_group(struct thread *thread)
 {
+	publish_position(thread);
 	if (info()->announce_exit)
 		ask(thread, OP_EXIT, thread->regs.gpr[RDI], 0, 0);
 	plain(thread);
@@ -139,6 +140,7 @@ void handle_syscall(struct thread *thread)
 	uint64_t number = regs->gpr[RAX], argument = regs->gpr[RDI];
 
 	thread->slots[SLOT_TARGET] = 0;
+	publish_position(thread);
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
 	if (thread->shielded)
 		unshield(thread);

@@ -83,6 +83,7 @@ void thread_prepare(struct thread *thread, uint64_t number)
 	for (uint32_t i = 0; i < p->segment_count; i++) {
 		uint64_t *slots = (uint64_t *)(p->segments[i].base + LAYOUT_THREADS + number * THREAD_STRIDE);
 		slots[SLOT_THREAD] = (uint64_t)thread;
+		slots[SLOT_POSITION] = 0;
 	}
 }
 
@@ -169,6 +170,7 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	p->thread_lock = 0;
 	p->segv_blockers = 0;
 	count_segv_blocker(0, thread->mask);
+	set_position(thread, 0);
 	thread->mailbox = mailbox;
 	thread->tid = syscall0(__NR_gettid);
 	thread->held = 0;
@@ -364,6 +366,10 @@ void syscall_exit(struct thread *thread)
 		block_signals();
 	if (thread->pending)
 		back_out();
+	if (info()->count)
+		__atomic_fetch_add(&channel()->instructions, position(thread), __ATOMIC_RELAXED);
+	if (thread->mailbox)
+		thread->mailbox->instructions = 0;
 	if (thread->vfork_parent) /* the parent frees it */
 		syscall1(__NR_exit, thread->regs.gpr[RDI]);
 	if (thread->mailbox)

@@ -722,6 +722,42 @@ static void lower_check(struct lowering *lowering, const struct block *block)
 	emit_reload(emitter, R11, SLOT_R11);
 }
 
+/*
+ * Counts the instructions of the block that begins here, all at once; whoever
+ * leaves it in the middle takes those off that were not executed, see
+ * directory_left. Where flags are dead:
+ *
+ *     sub  qword gs:[SLOT_POSITION], -count
+ *
+ * and elsewhere:
+ *
+ *     mov  gs:[SLOT_SCRATCH_A], rcx
+ *     mov  rcx, gs:[SLOT_POSITION]
+ *     lea  rcx, [rcx+count]
+ *     mov  gs:[SLOT_POSITION], rcx
+ *     mov  rcx, gs:[SLOT_SCRATCH_A]
+ */
+static void lower_position(struct lowering *lowering, const struct block *block)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
+	if (liveness_flags_dead_at_entry(block) && block->count <= 128) {
+		EMIT(emitter, 0x65, 0x48, 0x83, 0x2d);
+		emit_fixup(emitter, FIXUP_SLOT, SLOT_POSITION, emit_offset(emitter), 5);
+		emit_u32(emitter, 0);
+		EMIT(emitter, -block->count);
+		return;
+	}
+	emit_spill(emitter, RCX, SLOT_SCRATCH_A);
+	emit_record(emitter, block->pc, RECORD_TRANSIT | in_a(RCX));
+	emit_reload(emitter, RCX, SLOT_POSITION);
+	emit_add_number(emitter, RCX, block->count);
+	emit_spill(emitter, RCX, SLOT_POSITION);
+	emit_record(emitter, block->pc, in_a(RCX));
+	emit_reload(emitter, RCX, SLOT_SCRATCH_A);
+}
+
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
 {
 	struct emitter *emitter = lowering->emitter;
@@ -745,6 +781,8 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 	block->offset = entry->offset;
 	if (lowering->request->self_check)
 		lower_check(lowering, block);
+	if (lowering->request->count)
+		lower_position(lowering, block);
 	for (uint32_t i = 0; i < block->count; i++)
 		lower_instruction(lowering, region_at(lowering->region, block, i));
 	if (last->kind < KIND_JUMP)

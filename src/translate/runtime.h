@@ -47,15 +47,17 @@
 #define BRANCH_TABLE_BYTES   (BRANCH_TABLE_ENTRIES * 8)
 
 /* Slots, in units of 8 bytes from the start of the slots page. */
-#define SLOT_RCX         0  /* the program's rcx while rcx holds a pc */
-#define SLOT_R11         1  /* the program's r11 during an indirect branch */
-#define SLOT_SCRATCH_A   2  /* a borrowed register, see RECORD_SCRATCH_A */
-#define SLOT_SCRATCH_B   3  /* a second one */
-#define SLOT_ADDRESS     4  /* argument of ROUTINE_EMULATE: an operand's address or value */
-#define SLOT_DETAIL      5  /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
-#define SLOT_PROGRAM_GS  6  /* the GS base the program believes it has */
-#define SLOT_TARGET      7  /* where the stub resumes translated code */
-#define SLOT_THREAD      8  /* the stub's record of this thread */
+#define SLOT_RCX        0 /* the program's rcx while rcx holds a pc */
+#define SLOT_R11        1 /* the program's r11 during an indirect branch */
+#define SLOT_SCRATCH_A  2 /* a borrowed register, see RECORD_SCRATCH_A */
+#define SLOT_SCRATCH_B  3 /* a second one */
+#define SLOT_ADDRESS    4 /* argument of ROUTINE_EMULATE: an operand's address or value */
+#define SLOT_DETAIL     5 /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
+#define SLOT_PROGRAM_GS 6 /* the GS base the program believes it has */
+#define SLOT_TARGET     7 /* where the stub resumes translated code */
+#define SLOT_THREAD     8 /* the stub's record of this thread */
+#define SLOT_POSITION                                                                                        \
+	9 /* instructions executed, see lower_position; a thread's number is the sum over segments */
 #define SLOT_UNDER_STACK 11 /* what an indirect call overwrote with its return address */
 #define SLOT_BRANCH      10 /* which branch it was: FIXUP_PLACE */
 #define BRANCH_NONE      0xffffffff

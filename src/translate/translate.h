@@ -104,6 +104,8 @@ struct translate_request {
 	/* Check at the start of every block that its bytes are still what was translated, and end blocks
 	 * after every instruction that writes memory: for code that may change unnoticed. */
 	bool self_check;
+	/* Count the program's instructions in SLOT_POSITION. */
+	bool count;
 	/* xsave and its family must not touch state components outside this mask; 0: no need to mask. */
 	uint64_t xstate_mask;
 };

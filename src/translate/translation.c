@@ -69,6 +69,8 @@ int translate(const struct translate_request *request, struct translation *out)
 	if (error)
 		return error;
 	emit_init(&emitter, out, request->pc);
+	if (request->count)
+		liveness_compute(&region);
 	lower_region(&emitter, &region, request);
 	emit_tail(&emitter, &region);
 	if (!emitter.failed && copy_sources(&region, out) != 0)
