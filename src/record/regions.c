@@ -166,9 +166,10 @@ static int region_wake(struct space *space, uint32_t number)
 	for (uint32_t i = 0; i < region->entry_count && !error; i++) {
 		struct region_entry *own = &space->region_entries.items[region->first_entry + i];
 		struct space_entry *entry = &space->entries.items[own->entry];
-		entry->region = number + 1;
-		if (!entry->code)
+		if (!entry->code) { /* else another region has it, and stays responsible */
+			entry->region = number + 1;
 			error = entry_link(space, own->entry, region->segment, own->code);
+		}
 		if (own->thunk && !has_thunk(space, own->entry, region->segment))
 			chain_thunk(space, own->thunk - 1);
 	}
