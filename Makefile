@@ -10,7 +10,7 @@ Q        := $(if $(filter 0,$(V)),@)
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith
 CFLAGS   ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Isrc -MMD -MP $(CFLAGS)
-LIBS     := -lZydis -lpthread
+LIBS     := -lZydis -lzstd -lxxhash -lpthread
 
 # The stub runs inside the target: freestanding, and without touching vector registers.
 STUB_CFLAGS := -std=gnu11 -O2 -g -ffreestanding -fno-stack-protector -fPIE -fvisibility=hidden \
@@ -18,10 +18,11 @@ STUB_CFLAGS := -std=gnu11 -O2 -g -ffreestanding -fno-stack-protector -fPIE -fvis
 	-fno-tree-loop-distribute-patterns $(WARNINGS) -Isrc -MMD -MP
 
 TRANSLATE_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/translate/*.c))
+RECORDING_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/recording/*.c))
 RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
 CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
-LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
+LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
 .PHONY: all demo test fuzz bench install clean format check-format packages-build packages-test tests
 all: $(B)/bugnet
