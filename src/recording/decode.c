@@ -7,7 +7,7 @@
  */
 #include "recording/decode.h"
 
-#include "recording/varint.h"
+#include "recording/numbers.h"
 
 /* Zeros read in place of missing bytes may look wrong to later checks: those do not count. */
 static void fail(struct decoder *decoder, enum decode_status status, const uint8_t *where)

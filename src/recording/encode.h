@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "recording/coder.h"
-#include "recording/varint.h"
+#include "recording/numbers.h"
 
 #define ENCODE_HEAD_MAXIMUM    (1 + VARINT_MAXIMUM) /* first byte and position */
 #define ENCODE_REGISTERS_SIZE  (18 * 8)

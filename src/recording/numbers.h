@@ -4,8 +4,8 @@
  *
  * Writers return the new end. Freestanding: the stub writes with these.
  */
-#ifndef BUGNET_RECORDING_VARINT_H
-#define BUGNET_RECORDING_VARINT_H
+#ifndef BUGNET_RECORDING_NUMBERS_H
+#define BUGNET_RECORDING_NUMBERS_H
 
 #include <stdint.h>
 #include <string.h>
@@ -21,6 +21,12 @@ static inline uint8_t *put_u8(uint8_t *at, uint8_t value)
 }
 
 static inline uint8_t *put_u16(uint8_t *at, uint16_t value)
+{
+	memcpy(at, &value, sizeof value);
+	return at + sizeof value;
+}
+
+static inline uint8_t *put_u32(uint8_t *at, uint32_t value)
 {
 	memcpy(at, &value, sizeof value);
 	return at + sizeof value;
