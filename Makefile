@@ -24,7 +24,8 @@ CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
 LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
-.PHONY: all demo test fuzz bench install clean format check-format packages-build packages-test tests
+.PHONY: all demo test fuzz fuzz-readers bench install clean format check-format packages-build packages-fuzz \
+	packages-test tests
 all: $(B)/bugnet
 
 $(B)/bugnet: $(LIBRARY_OBJECTS) $(B)/cli/main.o
@@ -102,6 +103,9 @@ test: packages-test
 packages-build:
 	@scripts/install-packages build
 
+packages-fuzz:
+	@scripts/install-packages build fuzz
+
 packages-test:
 	@scripts/install-packages build test
 
@@ -109,6 +113,30 @@ N ?= 1000000
 fuzz: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/tests/fuzz
 	tests/fuzz/compare --bugnet $(B)/bugnet --count $(N) $(if $(SEED),--seed $(SEED))
+
+# ---- the readers of recordings, fuzzed ----
+CLANG         ?= clang
+SECONDS       ?= 60
+READER_CORPUS := tests/fuzz-readers/corpus
+READER_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Isrc -O1 -g
+
+$(B)/tests/fuzz-readers: tests/fuzz-readers/readers.c $(wildcard src/recording/*.[ch])
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CLANG) $(READER_CFLAGS) -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -lzstd -lxxhash
+
+$(B)/tests/fuzz-seeds: tests/fuzz-readers/seeds.c tests/unit/recording_random.h $(RECORDING_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(READER_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash
+
+# New inputs are kept in the build directory; those of the tree are made by build/tests/fuzz-seeds.
+fuzz-readers: packages-fuzz
+	@$(MAKE) --no-print-directory $(B)/tests/fuzz-readers
+	@mkdir -p $(B)/tests/fuzz-readers-corpus
+	$(B)/tests/fuzz-readers -max_total_time=$(SECONDS) -max_len=8192 -timeout=10 -rss_limit_mb=1024 \
+		-artifact_prefix=$(B)/tests/ $(B)/tests/fuzz-readers-corpus $(READER_CORPUS)
 
 bench: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
@@ -124,7 +152,7 @@ install: $(B)/bugnet
 	install -m 755 $(B)/bugnet $(DESTDIR)$(PREFIX)/bin/bugnet
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
-FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch])
+FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch] tests/fuzz-readers/*.[ch])
 format:
 	clang-format -i $(FORMATTED)
 check-format:

@@ -116,7 +116,7 @@ struct event_order {
 struct event_code {
 	uint64_t address;
 	const uint8_t *bytes;
-	uint32_t size; /* 1 to EVENT_CODE_MAXIMUM */
+	uint32_t size; /* at most EVENT_CODE_MAXIMUM */
 };
 
 enum event_map_kind { MAP_KIND_MAP, MAP_KIND_UNMAP, MAP_KIND_PROTECT };
@@ -142,7 +142,7 @@ struct event_end {
 struct event_output {
 	int32_t fd;
 	const uint8_t *bytes;
-	uint32_t size; /* 0 to EVENT_OUTPUT_MAXIMUM */
+	uint32_t size; /* at most EVENT_OUTPUT_MAXIMUM */
 };
 
 struct event {
