@@ -24,7 +24,7 @@ CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
 LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
-.PHONY: all demo test fuzz fuzz-readers bench install clean format check-format packages-build packages-fuzz \
+.PHONY: all demo test fuzz fuzz-readers bench bench-coding install clean format check-format packages-build packages-fuzz \
 	packages-test tests
 all: $(B)/bugnet
 
@@ -142,6 +142,15 @@ bench: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
 	@bench/run
 
+$(B)/bench/coding: bench/coding.c tests/fuzz/random.h $(RECORDING_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash
+
+bench-coding: packages-build
+	@$(MAKE) --no-print-directory $(B)/bench/coding
+	@$(B)/bench/coding
+
 demo: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
 	@scripts/demo
@@ -152,7 +161,7 @@ install: $(B)/bugnet
 	install -m 755 $(B)/bugnet $(DESTDIR)$(PREFIX)/bin/bugnet
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
-FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch] tests/fuzz-readers/*.[ch])
+FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch] tests/fuzz-readers/*.[ch] bench/*.c)
 format:
 	clang-format -i $(FORMATTED)
 check-format:

@@ -10,8 +10,10 @@
 
 #include "recording/dictionary.h"
 #include "recording/event.h"
+#include "recording/numbers.h"
 
-#define CODER_LINES 8
+#define CODER_LINES  8
+#define CODER_STREAM (1u << 14) /* as a zigzag number, in lines: half a megabyte to either side */
 
 struct coder {
 	uint64_t position;           /* of the event before */
@@ -87,11 +89,13 @@ static inline void coder_reset(struct coder *coder, uint64_t position)
 	dictionary_reset(&coder->dictionary);
 }
 
-/* The line that a patch used becomes a recent one: instead of its neighbour, or of the oldest. */
-static inline void coder_line_used(
-        struct coder *coder, unsigned near, enum patch_distance distance, uint64_t line)
+/*
+ * The line that a patch used becomes a recent one: instead of the one it was counted
+ * from, or, further away than a stream of accesses jumps, instead of the oldest.
+ */
+static inline void coder_line_used(struct coder *coder, unsigned near, int64_t delta, uint64_t line)
 {
-	if (distance != DISTANCE_FAR) {
+	if (zigzag(delta) < CODER_STREAM) {
 		coder->lines[near] = line;
 		return;
 	}

@@ -22,9 +22,10 @@ struct cursor {
 	enum cursor_state state;
 };
 
+/* NULL will do for no bytes. */
 static inline struct cursor cursor_of(const uint8_t *bytes, size_t size)
 {
-	return (struct cursor){bytes, bytes + size, CURSOR_GOOD};
+	return (struct cursor){bytes, size ? bytes + size : bytes, CURSOR_GOOD};
 }
 
 static inline size_t cursor_left(const struct cursor *cursor)
@@ -47,11 +48,18 @@ static inline const uint8_t *cursor_bytes(struct cursor *cursor, size_t size)
 	return bytes;
 }
 
+/* A number of 1 to 8 bytes. Away from the end all of them are read at once and cut to size, without a call.
+ */
 static inline uint64_t cursor_fixed(struct cursor *cursor, size_t size)
 {
-	const uint8_t *bytes = cursor_bytes(cursor, size);
 	uint64_t value = 0;
 
+	if (cursor->state == CURSOR_GOOD && cursor_left(cursor) >= sizeof value) {
+		memcpy(&value, cursor->at, sizeof value);
+		cursor->at += size;
+		return value & UINT64_MAX >> (64 - 8 * size);
+	}
+	const uint8_t *bytes = cursor_bytes(cursor, size);
 	if (bytes)
 		memcpy(&value, bytes, size);
 	return value;

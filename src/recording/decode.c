@@ -7,8 +7,6 @@
  */
 #include "recording/decode.h"
 
-#include "recording/numbers.h"
-
 /* Zeros read in place of missing bytes may look wrong to later checks: those do not count. */
 static void fail(struct decoder *decoder, enum decode_status status, const uint8_t *where)
 {
@@ -101,19 +99,20 @@ static uint64_t line(struct decoder *decoder, unsigned head)
 	const uint8_t *where = decoder->cursor.at;
 	unsigned near = head >> PATCH_LINE_SHIFT & (CODER_LINES - 1);
 	enum patch_distance distance = head >> PATCH_DISTANCE_SHIFT & 3;
-	uint64_t found = coder->lines[near];
+	int64_t delta = 0;
 
 	if (distance == DISTANCE_NEXT)
-		found += 1;
+		delta = 1;
 	else if (distance == DISTANCE_NEAR)
-		found += (uint64_t)(int8_t)cursor_u8(&decoder->cursor);
+		delta = (int8_t)cursor_u8(&decoder->cursor);
 	else if (distance == DISTANCE_FAR)
-		found += (uint64_t)unzigzag(cursor_varint(&decoder->cursor));
+		delta = unzigzag(cursor_varint(&decoder->cursor));
+	uint64_t found = coder->lines[near] + (uint64_t)delta;
 	if (found >= LINE_LIMIT) {
 		fail(decoder, DECODE_LINE, where);
 		return 0;
 	}
-	coder_line_used(coder, near, distance, found);
+	coder_line_used(coder, near, delta, found);
 	return found;
 }
 
@@ -185,9 +184,10 @@ static void patch_words(struct decoder *decoder, enum patch_words words, struct 
 		mask = cursor_u8(&decoder->cursor);
 		break;
 	}
-	if (!mask)
+	if (mask)
+		masked_words(decoder, patch, mask);
+	else
 		fail(decoder, DECODE_WORDS, where);
-	masked_words(decoder, patch, mask);
 }
 
 static void decode_patch(struct decoder *decoder, unsigned head, struct event *event)

@@ -14,7 +14,6 @@
 #include <stddef.h>
 
 #include "recording/coder.h"
-#include "recording/numbers.h"
 
 #define ENCODE_HEAD_MAXIMUM    (1 + VARINT_MAXIMUM) /* first byte and position */
 #define ENCODE_REGISTERS_SIZE  (18 * 8)
@@ -114,7 +113,7 @@ static inline uint8_t *encode_line(struct coder *coder, uint8_t *head, uint8_t *
 		at = put_varint(at, zigzag(delta));
 	}
 	*head |= (uint8_t)(near << PATCH_LINE_SHIFT | distance << PATCH_DISTANCE_SHIFT);
-	coder_line_used(coder, near, distance, line);
+	coder_line_used(coder, near, delta, line);
 	return at;
 }
 

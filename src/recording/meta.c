@@ -192,7 +192,7 @@ enum recording_status meta_decode(struct meta *meta, const uint8_t *bytes, size_
 	enum recording_status status = RECORDING_OK;
 	uint32_t count = cursor_u32(&cursor);
 
-	if (count > META_MAXIMUM)
+	if (meta->count + count > META_MAXIMUM) /* keys are searched one by one */
 		return RECORDING_MALFORMED;
 	while (count-- && !status)
 		status = decode_entry(&cursor, meta);

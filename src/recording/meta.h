@@ -29,7 +29,7 @@
 enum meta_type { META_NUMBER = 1, META_TEXT, META_TEXTS };
 
 #define META_KEY_MAXIMUM 255
-#define META_MAXIMUM     1000 /* entries of a section */
+#define META_MAXIMUM     1000 /* entries of a recording, as far as they are read */
 
 struct meta_entry {
 	char *key;

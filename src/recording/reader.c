@@ -238,11 +238,9 @@ void reader_deinit(struct reader *reader)
 const struct section *reader_find(
         const struct reader *reader, enum section_type type, uint64_t id, const struct section *after)
 {
-	const struct section *end = reader->sections + reader->count;
-
-	for (const struct section *at = after ? after + 1 : reader->sections; at < end; at++)
-		if (at->type == type && at->id == id)
-			return at;
+	for (size_t i = after ? (size_t)(after - reader->sections) + 1 : 0; i < reader->count; i++)
+		if (reader->sections[i].type == type && reader->sections[i].id == id)
+			return &reader->sections[i];
 	return NULL;
 }
 
