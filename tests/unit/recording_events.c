@@ -198,6 +198,22 @@ static void streams_are_followed(void **state)
 		}
 }
 
+/* The bytes of the example in docs/format.md. */
+static void example_of_the_format(void **state)
+{
+	static const uint8_t first[] = {
+	        0xfd, 0x32, 0x80, 0x80, 0xf4, 0xfd, 0xff, 0x7f, 0x1e, 0x34, 0x12, 0xfb, 0xf7, 0xff, 0x7f};
+	static const uint8_t second[] = {0x81, 0x32, 0x18, 0x06};
+
+	(void)state;
+	begin_log(DICTIONARY_DEFAULT_BITS);
+	line[3] = 0x7ffff7fb1234;
+	assert_int_equal(patch_size(0x7ffff7a00000, 1 << 3), sizeof first);
+	assert_memory_equal(bytes, first, sizeof first);
+	assert_int_equal(patch_size(0x7ffff7a00040, 1 << 3), sizeof second);
+	assert_memory_equal(bytes, second, sizeof second);
+}
+
 static void other_events_are_small(void **state)
 {
 	struct event_result tsc = {
@@ -282,7 +298,7 @@ static void wrong_events(void **state)
 	EXPECT(DECODE_LINE, 2, "\x89\x01\xff\x01\x01"); /* the line before the first one */
 	EXPECT(DECODE_LINE, 2, "\x8d\x01\x80\x80\x80\x80\x80\x80\x80\x80\x08\x01\x01"); /* 2^58 */
 	EXPECT(DECODE_WORDS, 2, "\x83\x01\x01\x01");                 /* no such form of patch */
-	EXPECT(DECODE_WORDS, 2, "\x82\x01\x00");                     /* no words */
+	EXPECT(DECODE_WORDS, 2, "\x82\x01\x00\1\2\3\4\5\6\7\10\11"); /* no words */
 	EXPECT(DECODE_WORDS, 2, "\x81\x01\x41\x01");                 /* the ninth word */
 	EXPECT(DECODE_DICTIONARY, 3, "\x81\x01\x00\x40");            /* the 65th place */
 	EXPECT(DECODE_RANGE, 2, "\x0a\x01\x80\x80\x80\x80\x10\x00"); /* file descriptor 2^31 */
@@ -363,6 +379,7 @@ int main(void)
 	        cmocka_unit_test(stretches_stand_alone),
 	        cmocka_unit_test(patches_are_small),
 	        cmocka_unit_test(streams_are_followed),
+	        cmocka_unit_test(example_of_the_format),
 	        cmocka_unit_test(other_events_are_small),
 	        cmocka_unit_test(frequent_values_stay),
 	        cmocka_unit_test(wrong_events),
