@@ -18,8 +18,7 @@
 struct coder {
 	uint64_t position;           /* of the event before */
 	uint64_t stamp;              /* of the order event before */
-	uint64_t lines[CODER_LINES]; /* lines of recent patches, one for each stream of accesses (address /
-	                                64) */
+	uint64_t lines[CODER_LINES]; /* address / 64 of recent patches, one for each stream */
 	unsigned oldest;             /* the one that a line far from all of them replaces */
 	struct dictionary dictionary;
 };

@@ -189,8 +189,9 @@ static inline uint8_t *encode_words(
 }
 
 /*
- * `line` are the 64 bytes at `address`, which is a multiple of 64, `mask` is not 0. Words
- * outside the mask are not read. Room: ENCODE_PATCH_MAXIMUM.
+ * `line` has the 64 bytes for `address`, which is a multiple of 64; `mask` is not 0. Words
+ * outside the mask are not read. Nobody may change the line meanwhile: it is the thread's
+ * own copy, not memory that the program shares. Room: ENCODE_PATCH_MAXIMUM.
  */
 static inline uint8_t *encode_patch(
         struct coder *coder, uint8_t *at, uint64_t position, uint64_t address, uint8_t mask, const void *line)
