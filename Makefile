@@ -10,7 +10,7 @@ Q        := $(if $(filter 0,$(V)),@)
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith
 CFLAGS   ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Isrc -MMD -MP $(CFLAGS)
-LIBS     := -lZydis -lpthread
+LIBS     := -lZydis -lzstd -lxxhash -lpthread
 
 # The stub runs inside the target: freestanding, and without touching vector registers.
 STUB_CFLAGS := -std=gnu11 -O2 -g -ffreestanding -fno-stack-protector -fPIE -fvisibility=hidden \
@@ -18,12 +18,14 @@ STUB_CFLAGS := -std=gnu11 -O2 -g -ffreestanding -fno-stack-protector -fPIE -fvis
 	-fno-tree-loop-distribute-patterns $(WARNINGS) -Isrc -MMD -MP
 
 TRANSLATE_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/translate/*.c))
+RECORDING_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/recording/*.c))
 RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
 CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
-LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
+LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
-.PHONY: all demo test fuzz bench install clean format check-format packages-build packages-test tests
+.PHONY: all demo test fuzz fuzz-readers bench bench-coding install clean format check-format packages-build packages-fuzz \
+	packages-test tests
 all: $(B)/bugnet
 
 $(B)/bugnet: $(LIBRARY_OBJECTS) $(B)/cli/main.o
@@ -101,6 +103,9 @@ test: packages-test
 packages-build:
 	@scripts/install-packages build
 
+packages-fuzz:
+	@scripts/install-packages build fuzz
+
 packages-test:
 	@scripts/install-packages build test
 
@@ -109,9 +114,42 @@ fuzz: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/tests/fuzz
 	tests/fuzz/compare --bugnet $(B)/bugnet --count $(N) $(if $(SEED),--seed $(SEED))
 
+# ---- the readers of recordings, fuzzed ----
+CLANG         ?= clang
+SECONDS       ?= 60
+READER_CORPUS := tests/fuzz-readers/corpus
+READER_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Isrc -O1 -g
+
+$(B)/tests/fuzz-readers: tests/fuzz-readers/readers.c $(wildcard src/recording/*.[ch])
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CLANG) $(READER_CFLAGS) -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -lzstd -lxxhash
+
+$(B)/tests/fuzz-seeds: tests/fuzz-readers/seeds.c tests/unit/recording_random.h $(RECORDING_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(READER_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash
+
+# New inputs are kept in the build directory; those of the tree are made by build/tests/fuzz-seeds.
+fuzz-readers: packages-fuzz
+	@$(MAKE) --no-print-directory $(B)/tests/fuzz-readers
+	@mkdir -p $(B)/tests/fuzz-readers-corpus
+	$(B)/tests/fuzz-readers -max_total_time=$(SECONDS) -max_len=8192 -timeout=10 -rss_limit_mb=1024 \
+		-artifact_prefix=$(B)/tests/ $(B)/tests/fuzz-readers-corpus $(READER_CORPUS)
+
 bench: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
 	@bench/run
+
+$(B)/bench/coding: bench/coding.c tests/fuzz/random.h $(RECORDING_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash
+
+bench-coding: packages-build
+	@$(MAKE) --no-print-directory $(B)/bench/coding
+	@$(B)/bench/coding
 
 demo: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
@@ -123,7 +161,7 @@ install: $(B)/bugnet
 	install -m 755 $(B)/bugnet $(DESTDIR)$(PREFIX)/bin/bugnet
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
-FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch])
+FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch] tests/fuzz-readers/*.[ch] bench/*.c)
 format:
 	clang-format -i $(FORMATTED)
 check-format:

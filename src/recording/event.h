@@ -1,0 +1,166 @@
+/*
+ * What a thread's log is made of.
+ *
+ * A log is a sequence of stretches. A stretch is a sequence of events that begins with a
+ * keyframe; it can be decoded with nothing before it. Every event has a position: how
+ * many instructions the thread had executed since the recording began. An event is
+ * applied before the instruction at its position; several may share one.
+ *
+ * encode.h turns events into bytes, decode.h bytes into events; docs/format.md describes
+ * the bytes. General registers are in the CPU's numbering: rax, rcx, rdx, rbx, rsp, rbp,
+ * rsi, rdi, r8 to r15. Pointers lead into the encoder's input or the decoder's input;
+ * nothing is copied.
+ *
+ * Freestanding.
+ */
+#ifndef BUGNET_RECORDING_EVENT_H
+#define BUGNET_RECORDING_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum event_kind {
+	EVENT_KEYFRAME = 1,
+	EVENT_RESULT,
+	EVENT_SYSCALL,
+	EVENT_SIGNAL,
+	EVENT_SIGRETURN,
+	EVENT_ORDER,
+	EVENT_CODE,
+	EVENT_MAP,
+	EVENT_END,
+	EVENT_OUTPUT,
+	EVENT_PATCH = 0x80, /* its head byte has no room for a kind, only for the top bit */
+};
+
+#define EVENT_LINE_BYTES     64
+#define EVENT_LINE_WORDS     8
+#define EVENT_XSAVE_MAXIMUM  4096 /* bytes of an XSAVE image */
+#define EVENT_CODE_MAXIMUM   4096 /* bytes of one event; longer code takes several */
+#define EVENT_OUTPUT_MAXIMUM 4096 /* bytes of one event; longer output takes several */
+#define EVENT_FILE_NONE      UINT32_MAX
+
+struct event_registers {
+	uint64_t gpr[16];
+	uint64_t pc;
+	uint64_t flags;
+};
+
+/* Some registers, where the others are as they were. */
+struct event_changes {
+	uint16_t mask;    /* bit n: gpr[n] changed */
+	bool has_flags;   /* flags changed */
+	uint64_t gpr[16]; /* meaningful where the mask says so */
+	uint64_t flags;   /* meaningful with has_flags */
+};
+
+/* The CPU's extended state as XSAVE wrote it; size 0: none. */
+struct event_xsave {
+	const uint8_t *bytes;
+	uint32_t size;
+};
+
+struct event_keyframe {
+	struct event_registers registers;
+	uint64_t fs_base;
+	uint64_t gs_base;   /* the program's, not ours */
+	uint64_t realtime;  /* ns */
+	uint64_t monotonic; /* ns */
+	uint64_t digest;
+	/* How many stretches back replay must begin for memory to be known; 0: the shadow was emptied here.
+	 */
+	uint32_t leans_on;
+	struct event_xsave xsave;
+};
+
+/* Memory the thread is about to load that is not as it last saw it. */
+struct event_patch {
+	uint64_t address;                 /* of a line: a multiple of EVENT_LINE_BYTES */
+	uint8_t mask;                     /* bit n: words[n] changed; never 0 */
+	uint64_t words[EVENT_LINE_WORDS]; /* meaningful where the mask says so */
+};
+
+/* What an instruction gave that gives something else next time. */
+struct event_result {
+	struct event_changes changes;
+};
+
+/* Arguments are in the registers, which replay has; what the kernel wrote comes as patches. */
+struct event_syscall {
+	uint64_t number;
+	int64_t result;
+	uint64_t digest;              /* of the registers at the call */
+	struct event_changes changes; /* beyond rax, rcx and r11; mask 0 and no flags: none */
+};
+
+struct event_signal {
+	uint32_t number;
+	int32_t code;        /* si_code */
+	uint64_t address;    /* si_addr */
+	bool fault;          /* the instruction at this position raised it; else it came from outside */
+	uint64_t iterations; /* an interrupted rep instruction: how many were done */
+	struct event_registers registers; /* on entry to the handler */
+	struct event_xsave xsave;
+};
+
+struct event_sigreturn {
+	struct event_registers registers;
+	struct event_xsave xsave;
+};
+
+struct event_order {
+	uint64_t stamp;
+};
+
+/* Code that is not in an unchanged file. */
+struct event_code {
+	uint64_t address;
+	const uint8_t *bytes;
+	uint32_t size; /* at most EVENT_CODE_MAXIMUM */
+};
+
+enum event_map_kind { MAP_KIND_MAP, MAP_KIND_UNMAP, MAP_KIND_PROTECT };
+
+struct event_map {
+	enum event_map_kind kind;
+	uint64_t start;
+	uint64_t length;
+	uint32_t protection; /* PROT_* */
+	uint32_t flags;      /* MAP_* */
+	uint32_t file;       /* its number in the code log, or EVENT_FILE_NONE */
+	uint64_t offset;
+};
+
+enum event_end_kind { END_EXIT, END_KILLED, END_THREAD_EXIT, END_EXEC, END_RELEASED };
+
+struct event_end {
+	enum event_end_kind kind;
+	int32_t status; /* exit status, or the signal of END_KILLED */
+	uint64_t digest;
+};
+
+struct event_output {
+	int32_t fd;
+	const uint8_t *bytes;
+	uint32_t size; /* at most EVENT_OUTPUT_MAXIMUM */
+};
+
+struct event {
+	enum event_kind kind;
+	uint64_t position;
+	union {
+		struct event_keyframe keyframe;
+		struct event_patch patch;
+		struct event_result result;
+		struct event_syscall syscall;
+		struct event_signal signal;
+		struct event_sigreturn sigreturn;
+		struct event_order order;
+		struct event_code code;
+		struct event_map map;
+		struct event_end end;
+		struct event_output output;
+	};
+};
+
+#endif
