@@ -37,7 +37,7 @@ struct stopped {
 struct evacuation {
 	const struct space *space;
 	VECTOR(struct stopped) threads;
-	pid_t straggler;
+	struct stragglers *stragglers;
 };
 
 enum outcome { SAFE, UNSAFE, GONE, REFUSED };
@@ -79,11 +79,12 @@ static enum outcome stop(struct evacuation *evacuation, const struct evacuee *pr
 
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
 		return errno == ESRCH ? GONE : REFUSED;
-	enum outcome outcome = ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 ? GONE : wait_for_stop(&thread);
+	bool dying = ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0;
+	enum outcome outcome = dying ? GONE : wait_for_stop(&thread);
 	if (outcome == SAFE)
 		vector_push(&evacuation->threads, thread);
-	else if (outcome == REFUSED)
-		evacuation->straggler = tid;
+	else if (dying || outcome == REFUSED)
+		vector_push(evacuation->stragglers, tid);
 	return outcome;
 }
 
@@ -231,6 +232,25 @@ static bool step(struct stopped *thread)
 	return false;
 }
 
+/*
+ * Has the instruction it stands at faulted already? The kernel stops it for us
+ * before it delivers that signal, which must find the thread where it was.
+ */
+static bool fault_pending(pid_t tid)
+{
+	siginfo_t pending[32];
+	struct __ptrace_peeksiginfo_args all = {.nr = sizeof pending / sizeof *pending};
+	long count = ptrace(PTRACE_PEEKSIGINFO, tid, &all, pending);
+
+	for (long i = 0; i < count; i++) {
+		int number = pending[i].si_signo;
+		if (pending[i].si_code > 0 && (number == SIGSEGV || number == SIGBUS || number == SIGFPE ||
+		                                      number == SIGILL || number == SIGTRAP))
+			return true;
+	}
+	return count < 0;
+}
+
 static enum outcome settle(const struct space *space, struct stopped *thread)
 {
 	const struct segment_layout *first = &space->segments[0].layout;
@@ -246,7 +266,8 @@ static enum outcome settle(const struct space *space, struct stopped *thread)
 			return SAFE; /* released, or executing one instruction natively */
 		if (!program_place(space, r.rip, &place))
 			return read_word(thread, own + THREAD_PARKED, &word) && word ? SAFE : UNSAFE;
-		if (!read_word(thread, own + THREAD_STEPPING, &word) || word || thread->signal)
+		if (!read_word(thread, own + THREAD_STEPPING, &word) || word || thread->signal ||
+		        fault_pending(thread->tid))
 			return UNSAFE; /* the stub is about to take it out itself */
 		if (place.boundary)
 			return move_to_resume(space, thread, &r, &place) ? SAFE : UNSAFE;
@@ -262,7 +283,9 @@ static void let_go(struct evacuation *evacuation)
 {
 	for (uint32_t i = 0; i < evacuation->threads.count; i++) {
 		const struct stopped *thread = &evacuation->threads.items[i];
-		ptrace(PTRACE_DETACH, thread->tid, 0, thread->signal);
+		/* Killed meanwhile: nobody else can reap it before we do. */
+		if (ptrace(PTRACE_DETACH, thread->tid, 0, thread->signal) < 0)
+			vector_push(evacuation->stragglers, thread->tid);
 	}
 	evacuation->threads.count = 0;
 }
@@ -287,7 +310,8 @@ static void set_evacuating(const struct evacuee *evacuees, unsigned count, uint3
 }
 
 struct evacuation *evacuation_begin(
-        const struct space *space, const struct evacuee *evacuees, unsigned count, pid_t *straggler)
+        const struct space *space, const struct evacuee *evacuees, unsigned count,
+        struct stragglers *stragglers)
 {
 	struct evacuation *evacuation = calloc(1, sizeof *evacuation);
 	enum outcome outcome = UNSAFE;
@@ -295,6 +319,7 @@ struct evacuation *evacuation_begin(
 	if (!evacuation)
 		abort();
 	evacuation->space = space;
+	evacuation->stragglers = stragglers;
 	for (unsigned i = 0; i < ATTEMPTS && outcome == UNSAFE; i++) {
 		set_evacuating(evacuees, count, 1);
 		outcome = attempt(evacuation, evacuees, count);
@@ -304,7 +329,6 @@ struct evacuation *evacuation_begin(
 		let_go(evacuation);
 		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
 	}
-	*straggler = evacuation->straggler;
 	vector_free(&evacuation->threads);
 	free(evacuation);
 	return NULL;

@@ -21,13 +21,15 @@ struct evacuee {
 
 struct evacuation;
 
-/*
- * NULL when they cannot all be stopped like that: a debugger has one of them, or
- * one is stuck. *straggler, when not 0, is then a thread that is still traced and
- * must be let go once it stops.
- */
-struct evacuation *evacuation_begin(
-        const struct space *space, const struct evacuee *evacuees, unsigned count, pid_t *straggler);
+/* Threads that are still traced although they should not be: to be let go once they stop, or reaped. */
+struct stragglers {
+	pid_t *items;
+	uint32_t count, capacity;
+};
+
+/* NULL when they cannot all be stopped like that: a debugger has one of them, or one is stuck. */
+struct evacuation *evacuation_begin(const struct space *space, const struct evacuee *evacuees, unsigned count,
+        struct stragglers *stragglers);
 /* Lets them go on. */
 void evacuation_end(struct evacuation *evacuation, const struct evacuee *evacuees, unsigned count);
 

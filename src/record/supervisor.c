@@ -451,12 +451,10 @@ static bool begin_anew(struct supervisor *s, struct space *space)
 			        (struct evacuee){process->pid, &process->memory, process->group->channel});
 	}
 	/* Who is on the way through execve is traced already. */
-	pid_t straggler = 0;
+	struct stragglers stragglers = {0};
 	struct evacuation *evacuation =
 	        s->followed.count ? NULL
-	                          : evacuation_begin(space, evacuees.items, evacuees.count, &straggler);
-	if (straggler)
-		vector_push(&s->followed, (struct following){straggler, true});
+	                          : evacuation_begin(space, evacuees.items, evacuees.count, &stragglers);
 	for (uint32_t i = 0; evacuation && i < evacuees.count; i++) {
 		struct channel *channel = evacuees.items[i].channel;
 		for (uint32_t m = 0; m < channel->mailbox_high; m++) {
@@ -469,6 +467,9 @@ static bool begin_anew(struct supervisor *s, struct space *space)
 	bool done = evacuation && space_reset(space) == 0;
 	if (evacuation)
 		evacuation_end(evacuation, evacuees.items, evacuees.count);
+	for (uint32_t i = 0; i < stragglers.count; i++)
+		vector_push(&s->followed, (struct following){stragglers.items[i], true});
+	vector_free(&stragglers);
 	vector_free(&evacuees);
 	space->exhausted = false; /* when it could not be: threads leave it one by one, as they come */
 	return done;

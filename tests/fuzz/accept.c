@@ -149,6 +149,17 @@ static bool changes_segments(const ZydisDecodedInstruction *d)
 	}
 }
 
+/*
+ * push fs, push gs, mov r/m, sreg. The CPU keeps the two low bits of a null selector only until the next interrupt, so
+ * what these read after such a selector was loaded is a matter of luck, natively too.
+ */
+static bool reads_selector(const ZydisDecodedInstruction *d)
+{
+	if (d->mnemonic == ZYDIS_MNEMONIC_PUSH)
+		return d->opcode_map == ZYDIS_OPCODE_MAP_0F && (d->opcode == 0xa0 || d->opcode == 0xa8);
+	return d->mnemonic == ZYDIS_MNEMONIC_MOV && d->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && d->opcode == 0x8c;
+}
+
 enum acceptance accept_instruction(const ZydisDecodedInstruction *d)
 {
 	if (!is_never[ZYDIS_MNEMONIC_INVALID])
@@ -171,7 +182,7 @@ enum acceptance accept_instruction(const ZydisDecodedInstruction *d)
 	default:
 		break;
 	}
-	if (settings.without & WITHOUT_SEGMENTS && changes_segments(d))
+	if ((settings.without & WITHOUT_SEGMENTS && changes_segments(d)) || reads_selector(d))
 		return NEVER;
 	enum acceptance by_set = accept_isa_set(d->meta.isa_set);
 	if (by_set != ALWAYS)

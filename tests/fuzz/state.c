@@ -198,7 +198,11 @@ void state_random(struct rng *r, unsigned arena, struct machine *m, struct roles
  */
 void state_canonical(struct machine *m)
 {
-	/* A null selector may be 0 to 3; a context switch makes them all 0. */
+	/* A null selector may be 0 to 3; an interrupt makes them all 0. */
+	if (m->ds <= 3)
+		m->ds = 0;
+	if (m->es <= 3)
+		m->es = 0;
 	if (m->fs <= 3)
 		m->fs = 0;
 	if (m->gs <= 3)
