@@ -173,16 +173,23 @@ static bool too_long(void)
 	return (uint64_t)now.tv_sec > since + settings.watchdog;
 }
 
+/* About the running sequence, to standard error, where it counts as a difference. */
+static void say(const char *what, uint64_t number)
+{
+	char line[200];
+	int size = snprintf(line, sizeof line, "fuzz: sequence %llu of seed %llu: %s %llu\n",
+	        (unsigned long long)running->number, (unsigned long long)settings.seed, what,
+	        (unsigned long long)number);
+	if (write(2, line, (size_t)size) < 0)
+		_exit(4);
+}
+
 static void check_interrupted_pc(const struct sequence *s, uint64_t pc)
 {
 	if (pc < s->address || pc >= s->address + s->code_length || s->hidden_entry || find_start(s, pc) >= 0)
 		return;
-	char line[160];
-	int size = snprintf(line, sizeof line,
-	        "fuzz: sequence %llu: a signal came at offset %llu, inside an instruction\n",
-	        (unsigned long long)s->number, (unsigned long long)(pc - s->address));
-	if (write(2, line, (size_t)size) > 0)
-		run_bad_pcs++;
+	say("a signal came inside an instruction, at offset", pc - s->address);
+	run_bad_pcs++;
 }
 
 /* The context goes on in fuzz_enter()'s caller instead of the sequence. */
@@ -203,6 +210,7 @@ int fuzz_signal(int signal, siginfo_t *info, ucontext_t *context)
 	const struct sequence *s = running;
 	if (signal == SIGALRM && s && too_long()) {
 		current->hung = true;
+		say("takes too long: ended", 0);
 		end_sequence(context);
 		return 0;
 	}
