@@ -81,7 +81,7 @@ static bool parse_size(const char *text, uint64_t *size)
 	const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
 	*size = number << shift;
-	return end[unit ? 1 : 0] == '\0' && *size >> shift == number;
+	return number && end[unit ? 1 : 0] == '\0' && *size >> shift == number;
 }
 
 static bool store(

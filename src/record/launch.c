@@ -66,14 +66,18 @@ static void detach_supervisor(int ready_fd)
 
 /* Runs in the helper's child. go_fd tells it that the program allows it to trace. */
 static _Noreturn void run_supervisor(
-        pid_t program, const struct launch_options *options, int go_fd, int ready_fd)
+        pid_t program, const struct launch_options *options, const int go[2], const int ready[2])
 {
+	int go_fd = go[0], ready_fd = ready[1];
 	struct supervisor_options supervisor = {.stats = options->stats,
 	        .children = options->children,
 	        .count = options->count,
 	        .cache = options->cache};
 	char byte;
 
+	/* The program's ends: when it is killed before it comes to tell us, the read must see that. */
+	close(go[1]);
+	close(ready[0]);
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(1);
 	detach_supervisor(ready_fd);
@@ -93,7 +97,7 @@ static int fail(const char *what)
 }
 
 /* Makes the grandchild; returns its pid, or -1. */
-static pid_t fork_supervisor(const struct launch_options *options, int go_fd, int ready_fd)
+static pid_t fork_supervisor(const struct launch_options *options, const int go[2], const int ready[2])
 {
 	int pid_pipe[2], status;
 	pid_t program = getpid(), supervisor = -1;
@@ -113,7 +117,7 @@ static pid_t fork_supervisor(const struct launch_options *options, int go_fd, in
 		pid_t own = fork();
 		if (own == 0) {
 			sigaction(SIGCHLD, &old_action, NULL);
-			run_supervisor(program, options, go_fd, ready_fd);
+			run_supervisor(program, options, go, ready);
 		}
 		if (own < 0)
 			own = -errno;
@@ -158,7 +162,7 @@ int launch_run(const struct launch_options *options)
 	}
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)
 		return fail("cannot make a pipe");
-	pid_t supervisor = fork_supervisor(options, go[0], ready[1]);
+	pid_t supervisor = fork_supervisor(options, go, ready);
 	if (supervisor < 0)
 		return fail("cannot start the supervisor");
 	close(go[0]);

@@ -62,7 +62,12 @@ static bool parse_line(const char *line, struct mapping *mapping)
 	at = parse_number(parse_number(at, 16, &major), 16, &minor);
 	mapping->device_major = (uint32_t)major;
 	mapping->device_minor = (uint32_t)minor;
-	parse_number(at, 10, &mapping->inode);
+	at = parse_number(at, 10, &mapping->inode);
+	/* Memory that others may have mapped too: what they store shows in a private mapping until it is copied. */
+	while (*at == ' ')
+		at++;
+	if (strncmp(at, "/memfd:", 7) == 0 || strncmp(at, "/dev/shm/", 9) == 0)
+		mapping->shared = true;
 	return true;
 }
 

@@ -709,10 +709,23 @@ static void page_remapped(struct space *space, struct memory *memory, uint32_t n
 	for_page_regions(space, memory, page, plain ? look_again : put_to_sleep);
 }
 
+/* What may be executed may be translated any time, so from now on we must hear when it may not any more. */
+static void cover_executable(struct space *space, struct memory *memory, uint64_t start, uint64_t end)
+{
+	memory_mapping(memory, start);
+	for (size_t i = 0; i < memory->maps.count; i++) {
+		const struct mapping *mapping = &memory->maps.mappings[i];
+		if (mapping->executable && mapping->start < end && start < mapping->end)
+			cover_range(space, mapping->start > start ? mapping->start : start,
+			        mapping->end < end ? mapping->end : end);
+	}
+}
+
 void space_remapped(
         struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept)
 {
 	memory_changed(memory);
+	cover_executable(space, memory, start, end);
 	if ((end - start) / CODE_PAGE < space->pages.count) {
 		for (uint64_t page = start / CODE_PAGE; page * CODE_PAGE < end; page++) {
 			uint32_t number = index_find(&space->page_index, page);

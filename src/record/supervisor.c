@@ -41,6 +41,7 @@ struct group {
 	struct channel *channel;
 	uint32_t doorbell; /* how far it has been served */
 	uint32_t users;
+	struct mailbox *moving; /* whose process is between OP_NEW_SPACE and OP_MOVED: nobody else is served */
 };
 
 struct process {
@@ -189,6 +190,19 @@ static struct process *add_process(struct supervisor *s, pid_t pid, struct group
 	return process;
 }
 
+/* Whoever had to wait is looked at again. */
+static void stop_moving(struct group *group)
+{
+	struct channel *channel = group->channel;
+
+	group->moving = NULL;
+	group->doorbell--;
+	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
+		if (__atomic_load_n(&channel->mailboxes[i].state, __ATOMIC_ACQUIRE) == MAILBOX_REQUEST)
+			__atomic_fetch_or(&channel->pending[i / 64], 1ul << (i & 63), __ATOMIC_SEQ_CST);
+	}
+}
+
 static void remove_process(struct supervisor *s, struct process *process)
 {
 	for (uint32_t i = 0; i < s->processes.count; i++) {
@@ -202,6 +216,8 @@ static void remove_process(struct supervisor *s, struct process *process)
 	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
 		struct mailbox *mailbox = &channel->mailboxes[i];
 		if (mailbox->pid == process->pid) {
+			if (process->group->moving == mailbox)
+				stop_moving(process->group);
 			channel->instructions += mailbox->instructions;
 			mailbox->instructions = 0;
 			mailbox->pid = mailbox->forked = 0;
@@ -415,6 +431,8 @@ static enum status new_space(struct process *process, int target_fd, uint64_t re
 {
 	char path[64];
 
+	if (process->space->users == 1)
+		return STATUS_NONE; /* another thread was faster, or the others have gone */
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", process->pid, target_fd);
 	int memfd = open(path, O_RDWR | O_CLOEXEC);
 	if (memfd < 0)
@@ -535,8 +553,15 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		if (shared && space_is_watched(space, a[0], a[1]))
 			return STATUS_SPLIT;
 		return space_unwatch(space, &process->memory, a[0], a[1], mailbox->reply);
-	case OP_NEW_SPACE:
-		return new_space(process, (int)a[0], mailbox->reply, s);
+	case OP_NEW_SPACE: {
+		enum status status = new_space(process, (int)a[0], mailbox->reply, s);
+		if (status == STATUS_OK)
+			process->group->moving = mailbox;
+		return status;
+	}
+	case OP_MOVED:
+		stop_moving(process->group);
+		return STATUS_OK;
 	case OP_EXEC:
 		if (a[0])
 			follow(s, namespace_resolve(process->pid, mailbox->tid));
@@ -563,7 +588,8 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 
 static void serve_mailbox(struct supervisor *s, struct group *group, struct mailbox *mailbox)
 {
-	if (__atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) != MAILBOX_REQUEST)
+	if (__atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) != MAILBOX_REQUEST ||
+	        (group->moving && group->moving != mailbox))
 		return;
 	if (!mailbox->pid && mailbox->forked)
 		mailbox->pid = namespace_resolve(mailbox->parent, mailbox->forked);
@@ -699,7 +725,7 @@ static void serve_until_alone(struct supervisor *s)
 		struct process *latest;
 		if (serve_all(s)) {
 			last = nanoseconds();
-		} else if ((latest = s->latest) &&
+		} else if ((latest = s->latest) && !latest->group->moving &&
 		           (space_translate_expected(latest->space, &latest->memory) ||
 		                   space_translate_ahead(latest->space, &latest->memory))) {
 			continue;
@@ -724,10 +750,13 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 		s.library = library_create();
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s.epoll < 0 || pthread_create(&watcher, NULL, watch_deaths, &s) != 0) {
-		fprintf(stderr, "bugnet: cannot start the supervisor: %s\n", strerror(errno));
+		fprintf(stderr, "bugnet: cannot start the supervisor: %s%s\n", strerror(errno),
+		        errno == ENOMEM || errno == EAGAIN ? "; see the limits in 'ulimit -a'" : "");
 		return 1;
 	}
 	follow(&s, pid);
+	if (!s.followed.count && errno == ESRCH)
+		return 1; /* killed before it came to its execve */
 	if (!s.followed.count) {
 		fprintf(stderr,
 		        "bugnet: cannot trace the program: %s; 'bugnet doctor' tells whether this machine "

@@ -78,6 +78,8 @@ void leave_space(struct thread *thread)
 			        segment->directory_size + segment->records_size, K_PROT_READ,
 			        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + segment->directory);
 		}
+		/* Until now no other thread got an answer: it would have been about the new memory. */
+		ask(thread, OP_MOVED, 0, 0, 0);
 	}
 	syscall1(__NR_close, memfd);
 }
@@ -183,8 +185,10 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 	status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0);
 	while (status == STATUS_PROTECT) {
 		uint64_t *reply = thread->mailbox->reply;
-		syscall3(__NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
-		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, TRANSLATE_PROTECTED);
+		long refused = syscall3(
+		        __NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
+		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
+		        refused < 0 ? TRANSLATE_UNWATCHED : TRANSLATE_PROTECTED);
 	}
 	unlock(&process()->protect_lock);
 	return status;

@@ -181,6 +181,10 @@ struct fault_details {
 #define K_MAP_NORESERVE       0x4000
 #define K_MAP_FIXED_NOREPLACE 0x100000
 #define K_MREMAP_FIXED        2
+#define K_NR_process_madvise  440
+#define K_NR_mseal            462
+#define K_MADV_DONTFORK       10
+#define K_MADV_WIPEONFORK     18
 #define K_MADV_DONTDUMP       16
 
 /* processes */

@@ -151,6 +151,7 @@ enum operation {
 	OP_FORKED,    /* pid, number of its mailbox: a child process was made */
 	OP_KNOW_ME,   /* fill in mailbox.pid */
 	OP_EXIT,      /* status: the process is about to exit_group */
+	OP_MOVED,     /* the process has done so: others may be served again */
 	OP_NEW_SPACE, /* memfd: the process moves to a copy of its code cache */
 };
 

@@ -220,12 +220,38 @@ static void memory_change(struct thread *thread, bool protection_kept)
 	regs->gpr[RAX] = result;
 }
 
+/* The heap's end moved: what lay behind it is gone. */
+static void memory_brk(struct thread *thread)
+{
+	uint64_t before = syscall1(__NR_brk, 0), after = syscall_window();
+
+	if (after < before && holds_code(after, before))
+		tell_remapped(thread, after, before);
+	thread->regs.gpr[RAX] = after;
+}
+
+/* A sealed page cannot be watched any more, nor be given back its permission. */
+static void memory_seal(struct thread *thread)
+{
+	uint64_t start = thread->regs.gpr[RDI];
+
+	unwatch_range(thread, start, start + pages(thread->regs.gpr[RSI]));
+	thread->regs.gpr[RAX] = syscall_window();
+}
+
+void forked_memory(struct thread *thread)
+{
+	if (process()->fork_changes_memory)
+		tell(thread, 0, -1ul, true);
+}
+
 static void memory_shared(struct thread *thread)
 {
 	uint64_t result = syscall_window();
 
+	/* Anywhere; but what we have protected stays protected. */
 	if (!is_error(result))
-		tell_remapped(thread, 0, -1ul);
+		tell(thread, 0, -1ul, true);
 	thread->regs.gpr[RAX] = result;
 }
 
@@ -245,7 +271,16 @@ void syscall_memory(struct thread *thread, long number)
 	case __NR_pkey_mprotect:
 		memory_change(thread, false);
 		break;
+	case __NR_brk:
+		memory_brk(thread);
+		break;
+	case K_NR_mseal:
+		memory_seal(thread);
+		break;
 	case __NR_madvise:
+		if (thread->regs.gpr[RDX] == K_MADV_DONTFORK || thread->regs.gpr[RDX] == K_MADV_WIPEONFORK)
+			process()->fork_changes_memory = 1;
+		/* fall through */
 	case __NR_remap_file_pages:
 		memory_change(thread, true);
 		break;

@@ -450,8 +450,9 @@ static bool build_frame(struct thread *thread, int number, const struct signal_a
 
 enum outcome { DELIVERED, IGNORED, FATAL };
 
-static enum outcome deliver(struct thread *thread, int number, bool fault,
-        const struct kernel_siginfo *siginfo, uint64_t fpstate, const struct fault_details *details)
+/* FATAL: of the signal in *siginfo, which is SIGSEGV when another one's frame could not be built. */
+static enum outcome deliver(struct thread *thread, int number, bool fault, struct kernel_siginfo *siginfo,
+        uint64_t fpstate, const struct fault_details *details)
 {
 	uint64_t bit = SIGBIT(number);
 
@@ -476,8 +477,8 @@ static enum outcome deliver(struct thread *thread, int number, bool fault,
 		return DELIVERED;
 	if (number == K_SIGSEGV)
 		return FATAL;
-	struct kernel_siginfo segv = {.number = K_SIGSEGV, .code = K_SI_KERNEL};
-	return deliver(thread, K_SIGSEGV, true, &segv, fpstate, details);
+	*siginfo = (struct kernel_siginfo){.number = K_SIGSEGV, .code = K_SI_KERNEL};
+	return deliver(thread, K_SIGSEGV, true, siginfo, fpstate, details);
 }
 
 /*
@@ -517,7 +518,7 @@ static void deliver_now(struct thread *thread, int number, bool fault, struct ke
 		context_to_resume(thread, context);
 		return;
 	case FATAL:
-		die(thread, number, siginfo, context);
+		die(thread, siginfo->number, siginfo, context);
 	}
 }
 
@@ -810,10 +811,12 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 		handle_probe(thread, number, siginfo, context, gs_base);
 	else if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE)
 		handle_step(thread, siginfo, context);
-	else if (fault)
+	else if (fault && (in_code(rip) || rip == thread->faulted))
 		handle_fault(thread, number, siginfo, context);
 	else
 		handle_asynchronous(thread, number, siginfo, context);
+	/* Outside of translated code somebody sent what looks like a fault; if it is one it comes again. */
+	thread->faulted = fault ? rip : 0;
 	/* What happened since a signal was captured may have changed the vector state. */
 	if (thread->pending)
 		keep_fpstate(thread, context);

@@ -37,6 +37,7 @@ struct thread {
 	uint32_t step_armed; /* the next boundary is the end of an instruction the program steps over */
 	uint32_t counted;    /* the instruction that is executed natively is in SLOT_POSITION already */
 	uint32_t parked; /* waits, and will not use any code-cache address it had before: see evacuate.c */
+	uint64_t faulted;           /* where something that looked like a fault came last, see handle_signal */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
@@ -61,6 +62,7 @@ struct process {
 	uint32_t seccomp;       /* the program restricts its system calls: make none of ours */
 	uint32_t thread_lock;
 	uint32_t threads_ready; /* numbers below it have memory; more is made when it is needed */
+	uint32_t fork_changes_memory; /* a child's mappings or their contents differ from its parent's */
 	uint32_t segment_count;
 	struct segment_layout segments[MAX_SEGMENTS];
 	uint64_t thread_bits[8192 / 64];
@@ -171,6 +173,8 @@ void syscall_int80(struct thread *thread);
 void syscall_memory(struct thread *thread, long number);
 bool overlaps_us(uint64_t start, uint64_t size);
 bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc);
+/* In the child of a fork: tells of what the kernel did not copy. */
+void forked_memory(struct thread *thread);
 void unwatch_range(struct thread *thread, uint64_t start, uint64_t end);
 
 /* ---- threads.c ---- */

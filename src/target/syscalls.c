@@ -179,6 +179,9 @@ void handle_syscall(struct thread *thread)
 	case __NR_pkey_mprotect:
 	case __NR_madvise:
 	case __NR_remap_file_pages:
+	case __NR_brk:
+	case K_NR_mseal:
+	case K_NR_process_madvise:
 	case __NR_shmat:
 	case __NR_shmdt:
 		syscall_memory(thread, number);

@@ -179,6 +179,7 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	if (plan->flags & K_CLONE_CLEAR_SIGHAND)
 		clear_actions(thread->actions);
 	child_registers(thread, plan);
+	forked_memory(thread);
 }
 
 /*
