@@ -436,7 +436,33 @@ stop_and_kill() {
 	kill -KILL "$1"
 }
 
+# A program that is killed before it has begun takes its supervisor along.
+program_killed_early() {
+	local name=errors/program-killed-early delay marker program left=
+	wanted "${name#errors/}" || return
+	marker=$work/marker
+	ln -s "$(type -P sleep)" "$marker"
+	for delay in 1 2 3 4 5 6 7 8 9 1 2 3 4 5 6 7 8 9; do
+		"$BUGNET" run "$marker" 9 >/dev/null 2>&1 &
+		program=$!
+		sleep "0.00$delay"
+		kill "$program"
+		wait "$program" 2>/dev/null
+	done
+	for delay in $(seq 50); do
+		left=$(grep -lF "$marker" /proc/[0-9]*/cmdline 2>/dev/null | grep -v "/$$/")
+		[ -n "$left" ] || break
+		sleep 0.1
+	done
+	if [ -z "$left" ]; then
+		ok "$name"
+	else
+		failed "$name" "still there: $(paste -sd' ' <<<"$left")"
+	fi
+}
+
 test_supervisor() {
+	program_killed_early
 	"$root/tests/build-program" "$root/tests/programs/support/phases.c" "$work/phases" || {
 		failed errors/supervisor "tests/programs/support/phases.c does not compile"
 		return

@@ -194,7 +194,6 @@ static bool move_to_resume(const struct space *space, const struct stopped *thre
         struct user_regs_struct *r, const struct place *place)
 {
 	uint64_t own = space->segments[0].layout.base + LAYOUT_THREADS + r->gs_base, stack;
-	const struct stub_header *header = (const struct stub_header *)space->memory;
 	struct registers registers = {
 	        .gpr = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi, r->r8, r->r9, r->r10,
 	                r->r11, r->r12, r->r13, r->r14, r->r15},
@@ -212,7 +211,7 @@ static bool move_to_resume(const struct space *space, const struct stopped *thre
 	        pread(thread->memory->mem_fd, &stack, sizeof stack, (off_t)(own + THREAD_STACK)) !=
 	                sizeof stack)
 		return false;
-	r->rip = space->segments[0].layout.base + header->resume;
+	r->rip = space->segments[0].layout.base + space->header.resume;
 	r->rsp = stack;
 	r->eflags = 2;
 	return ptrace(PTRACE_SETREGS, thread->tid, 0, r) == 0;

@@ -57,13 +57,13 @@ static bool is_amd(void)
 }
 
 /* Where translated code leaves to: the stub itself, or veneers in segments that are far from it. */
-static int make_routines(struct space *space, unsigned number, const struct stub_header *header)
+static int make_routines(struct space *space, unsigned number)
 {
 	struct space_segment *segment = &space->segments[number];
 	const struct segment_layout *first = &space->segments[0].layout;
 
 	for (unsigned i = 0; i < ROUTINE_COUNT; i++) {
-		uint64_t address = first->base + header->routines[i];
+		uint64_t address = first->base + space->header.routines[i];
 		struct translation veneer;
 		uint32_t code;
 		if (number == 0) {
@@ -82,7 +82,7 @@ static int make_routines(struct space *space, unsigned number, const struct stub
 	return 0;
 }
 
-static int make_segment(struct space *space, unsigned number, const struct stub_header *header)
+static int make_segment(struct space *space, unsigned number)
 {
 	struct space_segment *segment = &space->segments[number];
 	struct info *info = (struct info *)(segment->memory + LAYOUT_INFO);
@@ -94,7 +94,7 @@ static int make_segment(struct space *space, unsigned number, const struct stub_
 		return -ENOMEM;
 	memset(segment->chains, 0, BRANCH_TABLE_ENTRIES * sizeof *segment->chains);
 	info->table_base = (segment->layout.base + LAYOUT_TABLE) / 8;
-	int error = make_routines(space, number, header);
+	int error = make_routines(space, number);
 	for (unsigned i = 0; !error && i < BRANCH_TABLE_ENTRIES; i++)
 		table[i] = segment->routines[ROUTINE_MISS];
 	return error;
@@ -132,13 +132,14 @@ struct space *space_create(int memfd, const struct segment_layout *layouts, unsi
 	space->xstate_mask = needed_xstate_mask();
 	space->loop_is_fast = is_amd();
 	space->segment_count = count;
+	space->header = *header;
 	memcpy(space->memory, stub, header->size);
 	for (unsigned i = 0; i < count; i++) {
 		space->segments[i].layout = layouts[i];
 		space->segments[i].memory = space->memory + layouts[i].file;
 	}
 	for (unsigned i = 0; i < count; i++) {
-		int error = make_segment(space, i, header);
+		int error = make_segment(space, i);
 		if (error) {
 			space_destroy(space);
 			errno = -error;
@@ -223,7 +224,7 @@ int space_reset(struct space *space)
 		__atomic_store_n(&space_info(space, i)->directory_count, 0, __ATOMIC_SEQ_CST);
 	}
 	for (unsigned i = 0; i < space->segment_count && !error; i++)
-		error = make_segment(space, i, (const struct stub_header *)space->memory);
+		error = make_segment(space, i);
 	space->exhausted = false;
 	space->counters.resets++;
 	return error;

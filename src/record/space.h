@@ -113,6 +113,7 @@ struct space {
 	uint8_t *memory;
 	uint64_t memory_size;
 	int memfd;
+	struct stub_header header; /* a copy's memory has none: its processes keep the stub they have */
 	struct space_segment segments[MAX_SEGMENTS];
 	unsigned segment_count;
 	uint64_t xstate_mask;

@@ -140,6 +140,7 @@ void handle_syscall(struct thread *thread)
 	uint64_t number = regs->gpr[RAX], argument = regs->gpr[RDI];
 
 	thread->slots[SLOT_TARGET] = 0;
+	thread->faulted = 0;
 	publish_position(thread);
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
 	if (thread->shielded)
