@@ -450,14 +450,17 @@ program_killed_early() {
 		wait "$program" 2>/dev/null
 	done
 	for delay in $(seq 50); do
-		left=$(grep -lF "$marker" /proc/[0-9]*/cmdline 2>/dev/null | grep -v "/$$/")
+		left=
+		for program in /proc/[0-9]*; do
+			[[ $(tr '\0' ' ' 2>/dev/null <"$program/cmdline") != *"$marker 9"* ]] || left+=" ${program#/proc/}"
+		done 2>/dev/null
 		[ -n "$left" ] || break
 		sleep 0.1
 	done
 	if [ -z "$left" ]; then
 		ok "$name"
 	else
-		failed "$name" "still there: $(paste -sd' ' <<<"$left")"
+		failed "$name" "still there:$left"
 	fi
 }
 
