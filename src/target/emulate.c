@@ -5,7 +5,9 @@
  */
 #include "target/stub.h"
 
-#define CODE_SELECTOR 0x33
+#define CODE_SELECTOR       0x33
+#define COMPATIBLE_SELECTOR 0x20 /* without its privilege */
+#define SELECTOR_LOCAL      4    /* in the local descriptor table */
 
 struct cpuid {
 	uint32_t a, b, c, d;
@@ -278,10 +280,18 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 }
 
 /*
- * Far transfers. To the 64-bit code segment they are plain branches; anything
- * else leaves 64-bit mode, which is not ours to translate: the thread goes on
- * natively.
+ * Only to the kernel's 32-bit code segment or one of the program's own table can
+ * a transfer succeed and leave 64-bit mode, which is not ours to translate: the
+ * thread goes on natively. All others fault.
  */
+static _Noreturn void leave_64_bit(struct thread *thread, uint16_t selector)
+{
+	if ((selector & ~3) == COMPATIBLE_SELECTOR || (selector & SELECTOR_LOCAL))
+		release(thread);
+	fault_natively(thread);
+}
+
+/* Far transfers. To the 64-bit code segment they are plain branches. */
 static void emulate_far(struct thread *thread, unsigned argument)
 {
 	struct registers *regs = &thread->regs;
@@ -296,7 +306,7 @@ static void emulate_far(struct thread *thread, unsigned argument)
 				fault_natively(thread);
 		}
 		if ((uint16_t)words[1] != CODE_SELECTOR)
-			release(thread);
+			leave_64_bit(thread, words[1]);
 		if (natively)
 			step_natively(thread);
 		regs->pc = words[0];
@@ -311,7 +321,7 @@ static void emulate_far(struct thread *thread, unsigned argument)
 	if (read_program(&words[0], address, size) < 0 || read_program(&words[1], address + size, 2) < 0)
 		fault_natively(thread);
 	if ((uint16_t)words[1] != CODE_SELECTOR)
-		release(thread);
+		leave_64_bit(thread, words[1]);
 	if (natively)
 		step_natively(thread);
 	if (kind == FAR_CALL) {

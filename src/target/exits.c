@@ -97,7 +97,8 @@ _Noreturn void release(struct thread *thread)
 	if (write_program(thread->regs.gpr[RSP] - 152, image, sizeof image) < 0)
 		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);
 	if (!process()->seccomp) {
-		syscall2(__NR_sigaltstack, &thread->altstack, 0);
+		struct kernel_stack none = {.flags = K_SS_DISABLE};
+		syscall2(__NR_sigaltstack, thread->altstack.size ? &thread->altstack : &none, 0);
 		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &thread->mask, 0, 8);
 	}
 	run_natively();
@@ -185,8 +186,8 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 	status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0);
 	while (status == STATUS_PROTECT) {
 		uint64_t *reply = thread->mailbox->reply;
-		long refused = syscall3(
-		        __NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
+		long refused =
+		        syscall3(__NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
 		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
 		        refused < 0 ? TRANSLATE_UNWATCHED : TRANSLATE_PROTECTED);
 	}
