@@ -612,6 +612,8 @@ static void program_step(struct thread *thread, struct kernel_siginfo *siginfo,
 	}
 	thread->step_armed = 0;
 	registers_from_code(thread, &context->mcontext, place);
+	/* Set when an interrupt came between two iterations of a rep instruction; a trap by itself leaves it clear. */
+	thread->regs.flags &= ~FLAG_RF;
 	siginfo->address = place->pc;
 	deliver_now(thread, K_SIGTRAP, true, siginfo, context);
 }
