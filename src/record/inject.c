@@ -156,6 +156,21 @@ static bool far_apart(uint64_t low, uint64_t high, const struct segment_layout *
 	return last - first >= NEAR_REACH;
 }
 
+/*
+ * The x87 unit shows 32 bits of where its last instruction was: they must tell
+ * which segment that was in, so their code must not lie at the same place of 4 GB.
+ */
+static void tell_apart(const struct maps *maps, struct segment_layout layouts[2])
+{
+	uint32_t distance = (uint32_t)(layouts[0].base + layouts[0].code - layouts[1].base - layouts[1].code);
+	uint64_t size = layouts[0].code_size, lower = (layouts[0].base - 2 * size) & -ALIGNMENT;
+
+	if (distance >= size && -distance >= size)
+		return;
+	if (is_free(maps, lower, lower + layouts[0].size))
+		layouts[0].base = lower;
+}
+
 static bool plan_placement(pid_t pid, const struct maps *maps, uint64_t vdso, const struct cache_size *size,
         struct placement *placement)
 {
@@ -171,8 +186,10 @@ static bool plan_placement(pid_t pid, const struct maps *maps, uint64_t vdso, co
 	executable_range(pid, maps, &low, &high);
 	if (high && far_apart(low, high, &placement->layouts[0])) {
 		placement->layouts[1].base = place_near_executable(maps, low, high, &placement->layouts[1]);
-		if (placement->layouts[1].base)
+		if (placement->layouts[1].base) {
 			placement->count = 2;
+			tell_apart(maps, placement->layouts);
+		}
 	}
 	placement->file_size = space_plan(placement->layouts, placement->count, size->threads, size->code);
 	return true;
