@@ -151,10 +151,9 @@ static bool program_place(const struct space *space, uint64_t address, struct pl
 	const struct placed_record *records =
 	        (const struct placed_record *)(segment->memory + segment->layout.records);
 	uint64_t code = address - segment->layout.base - segment->layout.code;
-	const struct placed_record *record = directory_find(
-	        (const struct code_range *)(segment->memory + segment->layout.directory),
-	        segment->directory_count,
-	        (const struct placed_record *)(segment->memory + segment->layout.records), code, &range);
+	const struct placed_record *record =
+	        directory_find((const struct code_range *)(segment->memory + segment->layout.directory),
+	                segment->directory_count, records, code, &range);
 	if (!record)
 		return false;
 	*place = (struct place){
@@ -308,8 +307,7 @@ static void set_evacuating(const struct evacuee *evacuees, unsigned count, uint3
 		__atomic_store_n(&evacuees[i].channel->evacuating, value, __ATOMIC_SEQ_CST);
 }
 
-struct evacuation *evacuation_begin(
-        const struct space *space, const struct evacuee *evacuees, unsigned count,
+struct evacuation *evacuation_begin(const struct space *space, const struct evacuee *evacuees, unsigned count,
         struct stragglers *stragglers)
 {
 	struct evacuation *evacuation = calloc(1, sizeof *evacuation);
