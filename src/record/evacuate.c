@@ -260,7 +260,7 @@ static enum outcome settle(const struct space *space, struct stopped *thread)
 		if (ptrace(PTRACE_GETREGS, thread->tid, 0, &r) < 0)
 			return UNSAFE;
 		uint64_t own = first->base + LAYOUT_THREADS + r.gs_base;
-		if (!r.gs_base || r.gs_base % THREAD_STRIDE || r.gs_base >= first->code - LAYOUT_THREADS)
+		if (!thread_of_distance(space_info(space, 0), r.gs_base))
 			return SAFE; /* released, or executing one instruction natively */
 		if (!program_place(space, r.rip, &place))
 			return read_word(thread, own + THREAD_PARKED, &word) && word ? SAFE : UNSAFE;

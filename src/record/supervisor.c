@@ -582,6 +582,11 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		if (process->pid == s->root)
 			print_stats(s);
 		return STATUS_OK;
+	case OP_LOG:
+	case OP_FEED:
+	case OP_STEP:
+	case OP_DIVERGED:
+		break;
 	}
 	return STATUS_RELEASE;
 }

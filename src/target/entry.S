@@ -78,6 +78,8 @@ stub_image:
 	.quad	routine_miss - stub_image
 	.quad	routine_syscall - stub_image
 	.quad	routine_emulate - stub_image
+	.quad	routine_access - stub_image
+	.quad	routine_stop - stub_image
 
 /*
  * The first code of ours in the target, at the program's first instruction. The
@@ -122,6 +124,16 @@ routine_exit:
 routine_syscall:
 	save_registers
 	call	handle_syscall
+	jmp	resume
+
+routine_access:
+	save_registers
+	call	handle_access
+	jmp	resume
+
+routine_stop:
+	save_registers
+	call	replay_stop
 	jmp	resume
 
 routine_emulate:
@@ -262,37 +274,33 @@ leave_thread:
 
 /*
  * The one handler the kernel knows. Runs on the thread's alternate stack with
- * all signals blocked but those that faults raise. A thread that runs natively
- * has the program's own GS base, which is never one of ours; a thread that does
- * so for one instruction only (thread.probing) is known by its alternate stack.
+ * all signals blocked but those that faults raise; see signal_thread for whose it is.
  */
 	.globl	signal_entry
 signal_entry:
 	rdgsbase %r8
-	mov	table_base+20(%rip), %r9d	/* info.thread_count */
-	lea	stub_image+LAYOUT_THREADS(%rip), %rcx
-	mov	%rsp, %rax
-	sub	%rcx, %rax
-	shr	$16, %rax
-	cmp	%r9, %rax
-	jae	1f
-	shl	$16, %rax
-	cmpl	$0, THREAD_PROBING(%rcx,%rax)
-	jne	2f
-1:	mov	%r8, %rax
-	test	$0xffff, %eax
-	jnz	signal_native
-	shr	$16, %rax
-	jz	signal_native
-	cmp	%r9, %rax
-	jae	signal_native
-	mov	%r8, %rax
-2:	wrgsbase %rax
-	mov	%rsp, %rbx
-	and	$-16, %rsp
+	push	%rdi
+	push	%rsi
+	push	%rdx
+	push	%r8
 	pushfq				/* AC must not reach C; ID must stay: rt_sigreturn leaves it as it is */
 	andl	$~0x40000, (%rsp)
 	popfq
+	mov	%rsp, %rbx
+	mov	%r8, %rdi
+	mov	%rsp, %rsi
+	and	$-16, %rsp
+	call	signal_thread			/* gives the GS base of the thread it is for, or 0: not ours */
+	mov	%rbx, %rsp
+	pop	%r8
+	pop	%rdx
+	pop	%rsi
+	pop	%rdi
+	test	%rax, %rax
+	jz	signal_native
+	wrgsbase %rax
+	mov	%rsp, %rbx
+	and	$-16, %rsp
 	mov	SLOT(SLOT_THREAD), %rcx
 	call	handle_signal			/* gives the GS base to go on with */
 	wrgsbase %rax

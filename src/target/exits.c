@@ -24,7 +24,7 @@ bool is_prefix(uint8_t byte)
 static uint64_t *slots_of(const struct thread *thread, uint32_t segment)
 {
 	return (uint64_t *)(process()->segments[segment].base + LAYOUT_THREADS +
-	                    thread->number * THREAD_STRIDE);
+	                    thread_distance(info(), thread->number));
 }
 
 void set_program_gs(struct thread *thread, uint64_t base)
@@ -198,6 +198,10 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 void handle_exit(struct thread *thread, int indirect)
 {
 	thread->counted = 0;
+	if (replaying()) {
+		replay_exit(thread, indirect);
+		return;
+	}
 	if (indirect && (int64_t)(thread->regs.pc << 16) >> 16 != (int64_t)thread->regs.pc) {
 		if ((uint32_t)thread->slots[SLOT_BRANCH] == BRANCH_NONE)
 			fault_natively(thread);

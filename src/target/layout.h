@@ -20,6 +20,10 @@
  *
  * The GS base of thread n is n * THREAD_STRIDE, so that gs:[rip+d], with d
  * leading to THREADS, is the thread's own slots page in the code's own segment.
+ *
+ * While recording it is the distance of the thread's shadow (info.distances), for
+ * the program's memory and for these pages alike: a thread's memory then is not at
+ * THREADS but at this distance from it.
  */
 #ifndef BUGNET_TARGET_LAYOUT_H
 #define BUGNET_TARGET_LAYOUT_H
@@ -62,6 +66,9 @@
 
 #define MAX_SEGMENTS 2
 #define MAX_RANGES   64
+#define MAX_WINDOWS  6
+#define MAX_RECORDED_THREADS 256
+#define FOLD_BIT     46 /* see struct translate_request */
 
 enum register_number { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
@@ -80,6 +87,9 @@ struct stub_header {
 	uint64_t routines[ROUTINE_COUNT];
 };
 
+/* What the program is run for; the same for the whole life of a process. */
+enum mode { MODE_RUN, MODE_RECORD, MODE_REPLAY };
+
 struct segment_layout {
 	uint64_t base;
 	uint64_t size; /* the whole reservation */
@@ -90,6 +100,8 @@ struct segment_layout {
 	uint64_t directory_size;
 	uint64_t records; /* offset from base */
 	uint64_t records_size;
+	uint64_t logs; /* offset from base: LOG_STRIDE for each thread number while recording; the feed in replay */
+	uint64_t logs_size;
 };
 
 /* Where one placed translation lies; sorted by `code`. */
@@ -129,6 +141,14 @@ struct info {
 	uint32_t children;               /* follow execve */
 	uint32_t announce_exit;          /* wait for the supervisor before exit_group */
 	uint32_t count;                  /* instructions are counted */
+	uint32_t mode;                   /* enum mode */
+	uint32_t dictionary_bits;
+	uint64_t interval;               /* instructions from one keyframe to the next */
+	uint32_t low_memory;             /* see struct translate_request */
+	uint32_t window_count;
+	struct range windows[MAX_WINDOWS]; /* where the program has, or may come to have, memory */
+	/* While recording thread n has its shadow, and its own memory, at this distance; else n * THREAD_STRIDE. */
+	uint64_t distances[MAX_RECORDED_THREADS];
 	/* start-up only */
 	int32_t memfd;
 	int32_t pid;
@@ -153,7 +173,16 @@ enum operation {
 	OP_EXIT,      /* status: the process is about to exit_group */
 	OP_MOVED,     /* the process has done so: others may be served again */
 	OP_NEW_SPACE, /* memfd: the process moves to a copy of its code cache */
+	OP_LOG,       /* thread number, LOG_*: take what is in its log */
+	OP_FEED,      /* replay: give more events */
+	OP_STEP,      /* replay: pc, count -> address of code that executes just so many instructions of a block */
+	OP_DIVERGED,  /* replay: what the thread does is not what was recorded */
 };
+
+/* The second argument of OP_LOG. */
+#define LOG_FULL     0
+#define LOG_KEYFRAME 1 /* what comes next begins with a keyframe */
+#define LOG_ENDED    2 /* the thread, or the whole process, will log no more */
 
 enum status {
 	STATUS_OK,
@@ -195,6 +224,23 @@ struct mailbox {
 	uint32_t padding[4];
 };
 
+/*
+ * A thread's log while recording, shared with the supervisor, who takes what is in
+ * it when it is full, and when the thread or the process has ended, however that was.
+ */
+#define LOG_STRIDE 0x80000
+#define LOG_DATA   0x8000 /* offset of the events; before them this struct and the encoder's state */
+
+struct log {
+	uint64_t used;     /* bytes of events; stored after the events are */
+	uint32_t id;       /* of the thread in the recording: never used again, as numbers and tids are */
+	uint32_t parent;   /* id of the thread that made it */
+	int32_t tid;       /* by the process's own count; 0: nobody's */
+	uint32_t wanted;   /* the supervisor wants a keyframe */
+	uint64_t position; /* of the last event */
+	uint64_t loads, stores; /* reserved for counters */
+};
+
 #define CHANNEL_HEAD_BYTES 0x1000
 #define MAILBOX_COUNT      ((LAYOUT_CHANNEL_BYTES - CHANNEL_HEAD_BYTES) / sizeof(struct mailbox))
 #define PENDING_WORDS      ((LAYOUT_CHANNEL_BYTES / sizeof(struct mailbox) + 63) / 64)
@@ -209,10 +255,31 @@ struct channel {
 	uint32_t released;               /* threads that went on natively */
 	uint64_t instructions;           /* executed by threads that have ended */
 	uint32_t evacuating;             /* the code cache is about to change: nobody may come back to it */
+	uint32_t thread_ids;             /* of the recording, given so far */
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
 	uint8_t padding[CHANNEL_HEAD_BYTES - 20 * 4 - PENDING_WORDS * 8];
 	struct mailbox mailboxes[];
 };
+
+/* The GS base of thread `number`, and how far its memory is from that of thread 0. */
+static inline uint64_t thread_distance(const volatile struct info *info, uint64_t number)
+{
+	return info->mode == MODE_RECORD ? info->distances[number] : number * THREAD_STRIDE;
+}
+
+/* The number of the thread whose GS base this is, or 0. */
+static inline uint64_t thread_of_distance(const volatile struct info *info, uint64_t distance)
+{
+	if (info->mode != MODE_RECORD)
+		return distance % THREAD_STRIDE || distance / THREAD_STRIDE >= info->thread_count
+		               ? 0
+		               : distance / THREAD_STRIDE;
+	for (uint64_t i = info->thread_count; i-- > 1;) {
+		if (info->distances[i] == distance)
+			return i;
+	}
+	return 0;
+}
 
 #define OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
 

@@ -323,7 +323,7 @@ static void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	struct registers *regs = &thread->regs;
-	uint64_t *slots = (uint64_t *)(place->slots + thread->number * THREAD_STRIDE);
+	uint64_t *slots = (uint64_t *)(place->slots + thread_distance(info(), thread->number));
 
 	registers_from_context(regs, c);
 	regs->pc = place->pc;
@@ -796,6 +796,25 @@ static void handle_asynchronous(
 	}
 }
 
+/*
+ * Which thread a signal is for, as its GS base; 0: one that runs natively for good.
+ * It has the program's own GS base, which is never one of ours; a thread that does
+ * so for one instruction only (thread.probing) is known by its alternate stack.
+ */
+uint64_t signal_thread(uint64_t gs_base, uint64_t stack)
+{
+	const volatile struct info *i = info();
+
+	if (thread_of_distance(i, gs_base))
+		return gs_base;
+	for (uint64_t number = 1; number < process()->threads_ready; number++) {
+		struct thread *thread = thread_at(number);
+		if (stack - (uint64_t)thread < THREAD_STRIDE)
+			return thread->probing ? thread_distance(i, number) : 0;
+	}
+	return 0;
+}
+
 uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base)
 {
@@ -803,6 +822,8 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	uint64_t rip = context->mcontext.rip;
 	uint32_t parked = __atomic_exchange_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
 
+	if (replaying())
+		return replay_signal(number, siginfo, context, thread, gs_base);
 	if (fault && within(rip, usercopy_start, usercopy_end))
 		context->mcontext.rip = (uint64_t)usercopy_fault;
 	else if (fault && thread->probing == PROBE_VSYSCALL && rip == thread->regs.pc)
@@ -823,7 +844,7 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	if (thread->pending)
 		keep_fpstate(thread, context);
 	__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
-	return thread->probing ? gs_base : thread->number * THREAD_STRIDE;
+	return thread->probing ? gs_base : thread_distance(info(), thread->number);
 }
 
 /* A thread that was released: the program's handler gets the kernel's own frame, with the program's mask. */

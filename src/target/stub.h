@@ -108,7 +108,7 @@ static inline struct channel *channel(void)
 }
 static inline struct thread *thread_at(uint64_t number)
 {
-	return (struct thread *)(stub_base() + LAYOUT_THREADS + number * THREAD_STRIDE);
+	return (struct thread *)(stub_base() + LAYOUT_THREADS + thread_distance(info(), number));
 }
 
 static inline struct thread *current_thread(void)
@@ -154,6 +154,27 @@ bool program_pc_of(uint64_t address, uint64_t *pc);
 /* The opcode field at `at` of an x87 image, for the instruction at pc, executed at `cached`. */
 void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc);
 
+/* ---- shadow.c ---- */
+static inline bool recording(void)
+{
+	return info()->mode == MODE_RECORD;
+}
+void handle_access(struct thread *thread);
+
+/* ---- replay.c ---- */
+/* Replay: in place of the functions of the same name, see replay.c. */
+static inline bool replaying(void)
+{
+	return info()->mode == MODE_REPLAY;
+}
+void replay_start(struct thread *thread);
+void replay_exit(struct thread *thread, int indirect);
+void replay_syscall(struct thread *thread);
+void replay_emulate(struct thread *thread);
+void replay_stop(struct thread *thread);
+uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
+        struct thread *thread, uint64_t gs_base);
+
 /* ---- codemap.c ---- */
 struct code_place {
 	uint64_t pc;
@@ -188,6 +209,7 @@ void thread_prepare(struct thread *thread, uint64_t number);
 /* `gs_base` was in force when the signal came; returns what it must be from now on. */
 uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base);
+uint64_t signal_thread(uint64_t gs_base, uint64_t stack);
 void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context);
 _Noreturn void deliver_pending(struct thread *thread);
 void requeue_pending(struct thread *thread);

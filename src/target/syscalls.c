@@ -141,6 +141,10 @@ void handle_syscall(struct thread *thread)
 
 	thread->slots[SLOT_TARGET] = 0;
 	thread->faulted = 0;
+	if (replaying()) {
+		replay_syscall(thread);
+		return;
+	}
 	publish_position(thread);
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
 	if (thread->shielded)

@@ -81,7 +81,8 @@ void thread_prepare(struct thread *thread, uint64_t number)
 	thread->number = number;
 	thread->stack = (uint64_t)thread + THREAD_STACK_TOP;
 	for (uint32_t i = 0; i < p->segment_count; i++) {
-		uint64_t *slots = (uint64_t *)(p->segments[i].base + LAYOUT_THREADS + number * THREAD_STRIDE);
+		uint64_t *slots = (uint64_t *)(p->segments[i].base + LAYOUT_THREADS +
+		                               thread_distance(info(), number));
 		slots[SLOT_THREAD] = (uint64_t)thread;
 		slots[SLOT_POSITION] = 0;
 	}
@@ -322,7 +323,7 @@ static long clone_shared(struct thread *thread, struct clone_plan *plan)
 	bool vfork = plan->flags & K_CLONE_VFORK;
 	if (vfork)
 		be_absent(thread);
-	long result = clone_thread(plan->number, plan->arguments, child->number * THREAD_STRIDE);
+	long result = clone_thread(plan->number, plan->arguments, thread_distance(info(), child->number));
 	if (vfork)
 		be_back(thread);
 	/* With CLONE_VFORK the child has left this memory by now; a thread of its own it cannot have. */

@@ -61,6 +61,9 @@
 #define SLOT_UNDER_STACK 11 /* what an indirect call overwrote with its return address */
 #define SLOT_BRANCH      10 /* which branch it was: FIXUP_PLACE */
 #define BRANCH_NONE      0xffffffff
+#define SLOT_FLAGS       12 /* the program's status flags while ours are in force: lahf in bits 8-15, OF in bit 0 */
+#define SLOT_RAX         13 /* the program's rax while lahf or sahf has it */
+#define SLOT_FS_BASE     14 /* the program's FS base; kept only while recording */
 #define SLOT_COUNT       16
 
 /* mov r11, [rsp-8], before the push of an indirect call: when it faults, the push would have, as a write. */
@@ -80,7 +83,22 @@
 #define ROUTINE_MISS    1 /* the same after a failed table probe: r11 is in SLOT_R11 */
 #define ROUTINE_SYSCALL 2 /* a syscall instruction; rcx = the pc after it */
 #define ROUTINE_EMULATE 3 /* an instruction the stub performs; rcx = its pc */
-#define ROUTINE_COUNT   4
+#define ROUTINE_ACCESS  4 /* memory and its shadow, see ACCESS_DETAIL; rcx = code to go on at */
+#define ROUTINE_STOP    5 /* replay: the block at pc rcx would go beyond the next event */
+#define ROUTINE_COUNT   6
+
+/*
+ * What ROUTINE_ACCESS is asked for, in SLOT_DETAIL, about `size` bytes at
+ * SLOT_ADDRESS; `left` as in directory_left. rcx leads to a place in the code cache
+ * whose record tells the state: that is where it goes on.
+ */
+#define ACCESS_READ  1 /* make the shadow what memory is, and log what differed */
+#define ACCESS_WRITE 2 /* fault now if memory cannot be written */
+#define ACCESS_COPY  4 /* make memory what the shadow is */
+#define ACCESS_DETAIL(what, size, left) ((what) | (size) << 4 | (left) << 16)
+#define ACCESS_WHAT(detail)             ((detail)&15)
+#define ACCESS_SIZE(detail)             ((detail) >> 4 & 0xfff)
+#define ACCESS_LEFT(detail)             ((detail) >> 16)
 
 /*
  * What ROUTINE_EMULATE is asked for. SLOT_DETAIL holds
@@ -103,12 +121,56 @@
 	9                   /* fnstenv (argument 0), fnsave (1) with a 16-bit operand size, to SLOT_ADDRESS  \
 	                     */
 #define EMULATE_VSYSCALL 10 /* a function of the vsyscall page: pc says which */
-#define EMULATE_COUNT    11
+#define EMULATE_RESULT   11 /* gives something else next time: argument: RESULT_* | register << 4 | width << 8 */
+#define EMULATE_STATE    12 /* executed natively; the log has the registers it left. Argument: 1: vector state too */
+#define EMULATE_STRING   13 /* movs, stos, lods, cmps, scas: argument: STRING_* */
+#define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
+#define EMULATE_COUNT    15
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)
 #define EMULATE_LENGTH(detail)                 ((detail) >> 8 & 0xff)
 #define EMULATE_ARGUMENT(detail)               ((detail) >> 16 & 0xffff)
+
+#define RESULT_RDTSC  0
+#define RESULT_RDTSCP 1
+#define RESULT_RDRAND 2
+#define RESULT_RDSEED 3
+#define RESULT_RDPID  4
+
+/* kind | log2 of the element's size << 3 | repeated << 5 (1: rep, repe; 2: repne) | 67 prefix << 7 | segment << 8 */
+#define STRING_MOVS 0
+#define STRING_STOS 1
+#define STRING_LODS 2
+#define STRING_CMPS 3
+#define STRING_SCAS 4
+#define STRING_ARGUMENT(kind, size, repeat, address32, segment)                                              \
+	((kind) | (size) << 3 | (repeat) << 5 | (address32) << 7 | (segment) << 8)
+#define STRING_KIND(argument)      ((argument)&7)
+#define STRING_SIZE(argument)      (1u << ((argument) >> 3 & 3))
+#define STRING_REPEAT(argument)    ((argument) >> 5 & 3)
+#define STRING_ADDRESS32(argument) ((argument) >> 7 & 1)
+#define STRING_SEGMENT(argument)   ((argument) >> 8 & 3) /* of the source: 0: flat, 1: fs, 2: gs */
+
+/* kind | log2 of the operand's size << 5 | register << 8 (as encoded, see has_rex); an immediate is in SLOT_SCRATCH_B */
+#define ATOMIC_ADD        0 /* 0 to 7: the group of add, or, adc, sbb, and, sub, xor, cmp as the CPU numbers it */
+#define ATOMIC_INC        8
+#define ATOMIC_DEC        9
+#define ATOMIC_NOT        10
+#define ATOMIC_NEG        11
+#define ATOMIC_XCHG       12
+#define ATOMIC_XADD       13
+#define ATOMIC_CMPXCHG    14
+#define ATOMIC_CMPXCHG2   15 /* cmpxchg8b, cmpxchg16b: size is that of a half */
+#define ATOMIC_BTS        16
+#define ATOMIC_BTR        17
+#define ATOMIC_BTC        18
+#define ATOMIC_IMMEDIATE  0x1000 /* the other operand is in SLOT_SCRATCH_B, not in a register */
+#define ATOMIC_HIGH_BYTE  0x2000 /* the register is ah, ch, dh or bh */
+#define ATOMIC_ARGUMENT(kind, size, reg) ((kind) | (size) << 5 | (reg) << 8)
+#define ATOMIC_KIND(argument)            ((argument)&31)
+#define ATOMIC_SIZE(argument)            (1u << ((argument) >> 5 & 7))
+#define ATOMIC_REGISTER(argument)        ((argument) >> 8 & 15)
 
 #define FAR_RET  0 /* retf, operand size in bits 4-7, bytes to drop in SLOT_ADDRESS */
 #define FAR_IRET 1 /* iret, operand size in bits 4-7 */
@@ -130,7 +192,8 @@
 #define RECORD_R11                    0x04 /* the program's r11 is in SLOT_R11 */
 #define RECORD_SCRATCH_A              0x08 /* the register in bits 8-11 is in SLOT_SCRATCH_A */
 #define RECORD_SCRATCH_B              0x10 /* the register in bits 12-15 is in SLOT_SCRATCH_B */
-#define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */
+#define RECORD_REFUSED                0x20 /* with RECORD_BOUNDARY: an instruction we do not offer: raises SIGILL by itself */
+#define RECORD_FLAGS                  0x20 /* without RECORD_BOUNDARY: the status flags are in SLOT_FLAGS */
 #define RECORD_BIASED                 0x40 /* the register in bits 8-11 has the program's GS base added to it */
 #define RECORD_TRANSIT                0x80 /* on the way to pc: a boundary, but not the instruction itself */
 #define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)

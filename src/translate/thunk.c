@@ -77,7 +77,9 @@ int translate_veneer(
 	        [ROUTINE_EXIT] = {{SLOT_RCX}, 1},
 	        [ROUTINE_MISS] = {{SLOT_RCX, SLOT_R11, SLOT_BRANCH, SLOT_UNDER_STACK}, 4},
 	        [ROUTINE_SYSCALL] = {{SLOT_RCX}, 1},
-	        [ROUTINE_EMULATE] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL}, 3},
+	        [ROUTINE_EMULATE] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL, SLOT_SCRATCH_B}, 4},
+	        [ROUTINE_ACCESS] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL}, 3},
+	        [ROUTINE_STOP] = {{SLOT_RCX}, 1},
 	};
 	uint32_t state = RECORD_RCX | (routine == ROUTINE_MISS ? RECORD_R11 : 0);
 	uint32_t spilled = RECORD_SCRATCH_A | RAX << 8;

@@ -85,6 +85,13 @@ struct translation {
 	uint32_t block_count;
 };
 
+/* What the code is for. */
+enum translate_mode {
+	TRANSLATE_RUN,
+	TRANSLATE_RECORD, /* loads are checked against the shadow behind GS, stores are mirrored there */
+	TRANSLATE_REPLAY, /* stops at positions, and asks the log where recording asked the world */
+};
+
 struct translate_request {
 	uint64_t pc;
 	/* Copies up to `size` bytes of executable program memory at pc; returns how many there are. */
@@ -104,8 +111,11 @@ struct translate_request {
 	/* Check at the start of every block that its bytes are still what was translated, and end blocks
 	 * after every instruction that writes memory: for code that may change unnoticed. */
 	bool self_check;
-	/* Count the program's instructions in SLOT_POSITION. */
+	/* Count the program's instructions in SLOT_POSITION; recording and replay do anyway. */
 	bool count;
+	enum translate_mode mode;
+	/* Recording: the program has memory below 2^46, whose shadow is that of the address with bit 46 set. */
+	bool low_memory;
 	/* xsave and its family must not touch state components outside this mask; 0: no need to mask. */
 	uint64_t xstate_mask;
 };
