@@ -125,7 +125,8 @@
 #define EMULATE_STATE    12 /* executed natively; the log has the registers it left. Argument: 1: vector state too */
 #define EMULATE_STRING   13 /* movs, stos, lods, cmps, scas: argument: STRING_* */
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
-#define EMULATE_COUNT    15
+#define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
+#define EMULATE_COUNT    16
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)
