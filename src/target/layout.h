@@ -130,6 +130,7 @@ struct range {
 struct info {
 	uint64_t table_base; /* address of the branch table / 8: FIXUP_TABLE_BASE */
 	uint64_t directory_count;
+	uint64_t first_distance; /* the GS base of the first thread; entry.S */
 	/* segment 0 only from here */
 	uint32_t segment_count;
 	uint32_t thread_count; /* how many THREADS there is room for */
