@@ -297,7 +297,9 @@ static void decode_end(struct decoder *decoder, unsigned flags, struct event *ev
 		fail(decoder, DECODE_FLAGS, decoder->start + decoder->event_offset);
 	event->end.kind = (enum event_end_kind)flags;
 	event->end.status = i32_number(decoder);
-	event->end.digest = cursor_u64(&decoder->cursor);
+	event->end.code = i32_number(decoder);
+	event->end.address = cursor_varint(&decoder->cursor);
+	registers(decoder, &event->end.registers);
 }
 
 static void decode_output(struct decoder *decoder, unsigned flags, struct event *event)

@@ -287,10 +287,10 @@ static void wrong_events(void **state)
 #define EXPECT(status, error, tail) expect_error_after_keyframe(status, error, tail, sizeof tail - 1)
 	EXPECT(DECODE_KIND, 0, "\x00");
 	EXPECT(DECODE_KIND, 0, "\x0b\x01");
-	EXPECT(DECODE_FLAGS, 0, "\x42\x01");                   /* a result with a third flag */
-	EXPECT(DECODE_FLAGS, 0, "\x38\x01\0\0\0\0\0\0");       /* the fourth kind of map */
-	EXPECT(DECODE_FLAGS, 0, "\x59\x01\0\0\0\0\0\0\0\0\0"); /* the sixth kind of end */
-	EXPECT(DECODE_POSITION, 1, "\x06\xe9\x07\x01");        /* 1001 further */
+	EXPECT(DECODE_FLAGS, 0, "\x42\x01");             /* a result with a third flag */
+	EXPECT(DECODE_FLAGS, 0, "\x38\x01\0\0\0\0\0\0"); /* the fourth kind of map */
+	EXPECT(DECODE_FLAGS, 0, "\x59\x01\0\0\0");       /* the sixth kind of end */
+	EXPECT(DECODE_POSITION, 1, "\x06\xe9\x07\x01");  /* 1001 further */
 	EXPECT(DECODE_TRUNCATED, 2, "\x06\x01");
 	EXPECT(DECODE_TRUNCATED, 1, "\x06\x81\x82");
 	EXPECT(DECODE_OVERLONG, 1, "\x06\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x01");
