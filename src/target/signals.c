@@ -824,8 +824,9 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 
 	if (replaying())
 		return replay_signal(number, siginfo, context, thread, gs_base);
-	if (fault && within(rip, usercopy_start, usercopy_end))
-		context->mcontext.rip = (uint64_t)usercopy_fault;
+	uint64_t recovery = fault ? recovery_of(rip) : 0;
+	if (recovery)
+		context->mcontext.rip = recovery;
 	else if (fault && thread->probing == PROBE_VSYSCALL && rip == thread->regs.pc)
 		context->mcontext.rip = (uint64_t)vsyscall_fault;
 	else if (fault && thread->probing == PROBE_TRAP)

@@ -41,6 +41,9 @@ struct thread {
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
+	uint64_t iterations;      /* of a string instruction that was left in the middle, */
+	uint64_t string_position; /* at this position, */
+	uint64_t string_pc;       /* and pc: see strings.c */
 };
 
 enum step { STEP_NONE, STEP_TO_BOUNDARY };
@@ -73,7 +76,12 @@ struct process {
 extern char stub_image[]; /* starts with struct stub_header */
 extern const char resume[], resume_window_start[], resume_window_end[];
 extern const char syscall_window_start[], syscall_window_end[], int80_window_start[], int80_window_end[];
-extern const char usercopy_start[], usercopy_end[], usercopy_fault[], vsyscall_fault[];
+extern const char vsyscall_fault[];
+/* A fault in [start, end) goes on at `handler`: offsets from the stub's base. */
+struct recovery {
+	uint32_t start, end, handler;
+};
+extern const struct recovery recoveries[], recoveries_end[];
 extern const char probe_start[], probe_jump[], signal_entry[], return_window_start[], return_window_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
@@ -88,6 +96,7 @@ _Noreturn void probe_natively(void);
 long call_vsyscall(void);
 _Noreturn void raise_trap(void);
 long usercopy_direct(void *to, const void *from, size_t size);
+long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
 
 /* ---- where things are ---- */
 static inline char *stub_base(void)
@@ -122,6 +131,10 @@ static inline struct thread *current_thread(void)
 /* Reads or writes the program's memory: 0 or -EFAULT. The only way the stub's C touches it. */
 long read_program(void *to, uint64_t from, size_t size);
 long write_program(uint64_t to, const void *from, size_t size);
+/* Makes `size` (1, 2, 4, 8, 16) bytes what is wanted if they are what is expected, atomically: 0, 1: they are not, -EFAULT. */
+long exchange_program(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
+/* Where to go on after a fault at rip, which the stub was prepared for; 0: it was not. */
+uint64_t recovery_of(uint64_t rip);
 
 /* ---- request.c ---- */
 struct mailbox *mailbox_claim(void);
@@ -146,6 +159,13 @@ _Noreturn void fault_natively(struct thread *thread);
 _Noreturn void step_natively(struct thread *thread);
 _Noreturn void trap_here(struct thread *thread);
 
+/* With AC set the CPU raises #AC for an address that is no multiple of `size`: let it. */
+static inline void check_alignment(struct thread *thread, uint64_t address, unsigned size)
+{
+	if ((thread->regs.flags & FLAG_AC) && address % size)
+		fault_natively(thread);
+}
+
 /* ---- emulate.c ---- */
 void handle_emulate(struct thread *thread);
 /* Translates a code-cache address back to the program's; false when it is none. */
@@ -160,6 +180,21 @@ static inline bool recording(void)
 	return info()->mode == MODE_RECORD;
 }
 void handle_access(struct thread *thread);
+/* Makes the shadow what memory is in [address, address + size) and logs what differed; false: memory faults there. */
+bool shadow_check(struct thread *thread, uint64_t address, uint64_t size);
+/* Where the shadow of the address is; that of a page is in one piece. */
+void *shadow_of(struct thread *thread, uint64_t address);
+/* To memory, then to the shadow: 0 or -EFAULT, with nothing changed. `from` may be the shadow of memory above `to`. */
+long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
+
+/* ---- strings.c ---- */
+/* False: stopped between two iterations, with the pc still at the instruction. */
+bool emulate_string(struct thread *thread, unsigned argument);
+/* How many iterations of the instruction at pc were done, when that is a string instruction; forgets it. */
+uint64_t take_iterations(struct thread *thread);
+
+/* ---- atomic.c ---- */
+void emulate_atomic(struct thread *thread, unsigned argument);
 
 /* ---- replay.c ---- */
 /* Replay: in place of the functions of the same name, see replay.c. */
