@@ -525,7 +525,12 @@ static bool touches_no_data(const ZydisDecodedInstruction *zydis)
 /* What a register in place of the operand would not do, or what reads or writes less than its operand. */
 static bool is_exotic(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *memory)
 {
+	bool rip = memory->mem.base == ZYDIS_REGISTER_RIP || memory->mem.base == ZYDIS_REGISTER_EIP;
+
 	if (memory->mem.type != ZYDIS_MEMOP_TYPE_MEM || memory->encoding == ZYDIS_OPERAND_ENCODING_NONE)
+		return true;
+	/* The GS base is ours, and few use their own. */
+	if (memory->mem.segment == ZYDIS_REGISTER_GS || (memory->mem.segment == ZYDIS_REGISTER_FS && rip))
 		return true;
 	switch (zydis->mnemonic) {
 	case ZYDIS_MNEMONIC_VMASKMOVPS:
@@ -570,7 +575,8 @@ static enum access_kind stack_access(
 
 	switch (zydis->mnemonic) {
 	case ZYDIS_MNEMONIC_PUSH:
-		if (!wide || names_segment(zydis, operands) || operands[0].reg.value == ZYDIS_REGISTER_RSP)
+		if (!wide || names_segment(zydis, operands) || operands[0].reg.value == ZYDIS_REGISTER_RSP ||
+		        (memory && is_exotic(zydis, &operands[0])))
 			return ACCESS_NONE;
 		return memory ? ACCESS_PUSH_MEMORY : ACCESS_PUSH;
 	case ZYDIS_MNEMONIC_POP:

@@ -69,6 +69,9 @@
 /* mov r11, [rsp-8], before the push of an indirect call: when it faults, the push would have, as a write. */
 #define CALL_PEEK_BYTES 0x4c, 0x8b, 0x5c, 0x24, 0xf8
 
+/* While recording: the shadow of an address below this bit is that of the address with the bit set. */
+#define FOLD_BIT 46
+
 /* A place in the code cache. */
 #define PLACE(segment, offset) ((uint32_t)(segment) << 28 | (uint32_t)(offset))
 #define PLACE_SEGMENT(place)   ((place) >> 28)
