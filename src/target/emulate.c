@@ -97,13 +97,6 @@ static void emulate_xgetbv(struct thread *thread)
 	regs->gpr[RDX] = value >> 32;
 }
 
-/* With AC set the CPU raises #AC for an address that is no multiple of `size`: let it. */
-static void check_alignment(struct thread *thread, uint64_t address, unsigned size)
-{
-	if ((thread->regs.flags & FLAG_AC) && address % size)
-		fault_natively(thread);
-}
-
 /* The flags a program may change: all but IOPL, IF, VM, RF. */
 #define FLAGS_WRITABLE 0x244dd5ul
 
@@ -469,6 +462,14 @@ void handle_emulate(struct thread *thread)
 		break;
 	case EMULATE_FIX_X87_PC:
 		fix_x87_pc(thread, argument);
+		break;
+	case EMULATE_STRING:
+		if (emulate_string(thread, argument))
+			break;
+		thread->slots[SLOT_POSITION]--;
+		return;
+	case EMULATE_ATOMIC:
+		emulate_atomic(thread, argument);
 		break;
 	default:
 		stub_panic("unknown emulation", detail);

@@ -56,7 +56,7 @@ void set_position(struct thread *thread, uint64_t value)
 
 void publish_position(struct thread *thread)
 {
-	if (info()->count && thread->mailbox)
+	if ((info()->count || recording()) && thread->mailbox)
 		thread->mailbox->instructions = position(thread);
 }
 
@@ -99,7 +99,7 @@ _Noreturn void release(struct thread *thread)
 	uint64_t image[3] = {thread->regs.gpr[RAX], thread->regs.flags, thread->regs.pc};
 
 	publish_position(thread);
-	log_end(thread, LOG_END_RELEASED, 0);
+	log_end(thread, LOG_END_RELEASED, 0, NULL);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
 	if (write_program(thread->regs.gpr[RSP] - 152, image, sizeof image) < 0)
 		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);

@@ -202,6 +202,7 @@ enum status {
 #define MAILBOX_IDLE    1
 #define MAILBOX_REQUEST 2
 #define MAILBOX_REPLY   3
+#define MAILBOX_NO_LOG  UINT32_MAX
 
 struct mailbox {
 	uint32_t state; /* futex */
@@ -221,7 +222,8 @@ struct mailbox {
 	uint32_t absent; /* it waits for its vfork child and cannot be stopped; it looks at `evacuating` after
 	                  */
 	uint64_t instructions; /* executed by the thread as it last said */
-	uint32_t padding[4];
+	uint32_t log; /* id of the thread in the recording, or MAILBOX_NO_LOG */
+	uint32_t padding[3];
 };
 
 /*

@@ -42,7 +42,7 @@ void *log_xsave_area(struct thread *thread)
 /* The supervisor takes what there is. Nobody may be waiting for in translated code: that may change meanwhile. */
 static void hand_over(struct thread *thread, unsigned reason)
 {
-	settle(thread);
+	surface(thread);
 	if (ask(thread, OP_LOG, thread->number, reason, 0) != STATUS_OK)
 		thread->log = NULL;
 }
@@ -177,7 +177,8 @@ void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t
 		commit(thread, encode_syscall(coder_of(thread->log), at, here, &event), here);
 }
 
-void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault)
+void log_signal(
+        struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations)
 {
 	uint8_t *at = room(thread);
 	uint64_t here = position(thread);
@@ -186,11 +187,10 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 	        .code = siginfo->code,
 	        .address = siginfo->address,
 	        .fault = fault,
-	        .iterations = thread->iterations,
+	        .iterations = iterations,
 	        .registers = registers_of(thread),
 	};
 
-	thread->iterations = 0;
 	if (at)
 		commit(thread, encode_signal(coder_of(thread->log), at, here, &event), here);
 }
@@ -231,14 +231,18 @@ void log_result(struct thread *thread, uint64_t here, const struct registers *be
 }
 
 /* The thread, or the process with it, does not come back. */
-void log_end(struct thread *thread, int kind, int status)
+void log_end(struct thread *thread, int kind, int status, const struct kernel_siginfo *siginfo)
 {
 	uint8_t *at = room(thread);
 	uint64_t here = position(thread);
-	struct event_end event = {.kind = (enum event_end_kind)kind, .status = status, .digest = log_digest(thread)};
+	struct event_end event = {.kind = (enum event_end_kind)kind, .status = status, .registers = registers_of(thread)};
 
 	if (!at)
 		return;
+	if (siginfo) {
+		event.code = siginfo->code;
+		event.address = siginfo->address;
+	}
 	commit(thread, encode_end(coder_of(thread->log), at, here, &event), here);
 	hand_over(thread, LOG_ENDED);
 	thread->log = NULL;

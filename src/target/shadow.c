@@ -112,7 +112,7 @@ long store_program(struct thread *thread, uint64_t to, const void *from, size_t 
  * The thread was to go on in the middle of translated code. When it cannot, since a signal
  * comes first or the code may change, it goes on at the program's pc there.
  */
-void settle(struct thread *thread)
+void surface(struct thread *thread)
 {
 	struct code_place place;
 	uint64_t target = thread->slots[SLOT_TARGET];
@@ -144,13 +144,13 @@ void handle_access(struct thread *thread)
 	if (what & ACCESS_COPY)
 		write_program(address, shadow_of(thread, address), size);
 	if (!possible) {
-		settle(thread);
+		surface(thread);
 		fault_natively(thread);
 	}
 	if (thread->pending)
-		settle(thread);
+		surface(thread);
 	if ((what & ACCESS_READ) && log_due(thread, here)) {
-		settle(thread);
+		surface(thread);
 		log_keyframe(thread);
 	}
 }

@@ -483,8 +483,9 @@ static enum outcome deliver(struct thread *thread, int number, bool fault, struc
 		hold(thread, number, siginfo);
 		return IGNORED;
 	}
+	uint64_t iterations = take_iterations(thread);
 	if (build_frame(thread, number, &action, siginfo, fpstate, details)) {
-		log_signal(thread, siginfo, fault);
+		log_signal(thread, siginfo, fault, iterations);
 		return DELIVERED;
 	}
 	if (number == K_SIGSEGV)
@@ -504,7 +505,9 @@ static void die(struct thread *thread, int number, const struct kernel_siginfo *
 	uint64_t all = ~0ul;
 
 	publish_position(thread);
-	log_end(thread, LOG_END_KILLED, number);
+	log_end(thread, LOG_END_KILLED, number, siginfo);
+	if (recording() && info()->announce_exit)
+		ask(thread, OP_EXIT, 0, 0, 0);
 	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
 	syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
 	queue_to_self(number, siginfo);
@@ -592,7 +595,7 @@ _Noreturn void deliver_pending(struct thread *thread)
 	frame.context.mcontext.ss = thread->details.ss;
 	frame.context.mcontext.fpstate = fpstate;
 	thread->pending = 0;
-	settle(thread);
+	surface(thread);
 	deliver_now(thread, number, false, &siginfo, &frame.context);
 	return_from_frame(&frame);
 }
@@ -798,7 +801,7 @@ static void handle_asynchronous(
 	struct code_place place;
 
 	if (within(rip, resume_window_start, resume_window_end)) {
-		settle(thread);
+		surface(thread);
 		deliver_now(thread, number, false, siginfo, context);
 	} else if (within(rip, syscall_window_start, syscall_window_end) ||
 	           within(rip, int80_window_start, int80_window_end)) {
@@ -848,8 +851,9 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 
 	if (replaying())
 		return replay_signal(number, siginfo, context, thread, gs_base);
-	if (fault && within(rip, usercopy_start, usercopy_end))
-		context->mcontext.rip = (uint64_t)usercopy_fault;
+	uint64_t recovery = fault ? recovery_of(rip) : 0;
+	if (recovery)
+		context->mcontext.rip = recovery;
 	else if (fault && thread->probing == PROBE_VSYSCALL && rip == thread->regs.pc)
 		context->mcontext.rip = (uint64_t)vsyscall_fault;
 	else if (fault && thread->probing == PROBE_TRAP)

@@ -105,7 +105,7 @@ static void syscall_seccomp(struct thread *thread)
 static void syscall_exit_group(struct thread *thread)
 {
 	publish_position(thread);
-	log_end(thread, LOG_END_EXIT, (int)thread->regs.gpr[RDI]);
+	log_end(thread, LOG_END_EXIT, (int)thread->regs.gpr[RDI], NULL);
 	if (info()->announce_exit)
 		ask(thread, OP_EXIT, thread->regs.gpr[RDI], 0, 0);
 	plain(thread);

@@ -387,7 +387,7 @@ void syscall_exit(struct thread *thread)
 		back_out();
 	if (info()->count)
 		__atomic_fetch_add(&channel()->instructions, position(thread), __ATOMIC_RELAXED);
-	log_end(thread, LOG_END_THREAD, (int)thread->regs.gpr[RDI]);
+	log_end(thread, LOG_END_THREAD, (int)thread->regs.gpr[RDI], NULL);
 	if (thread->mailbox)
 		thread->mailbox->instructions = 0;
 	if (thread->vfork_parent) /* the parent frees it */
