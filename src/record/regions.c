@@ -483,6 +483,9 @@ static int translate_anew(
 	        .xstate_mask = space->xstate_mask,
 	        .loop_is_fast = space->loop_is_fast,
 	        .count = space->count,
+	        .mode = space->mode,
+	        .low_memory = space->low_memory,
+	        .low_stack = space->low_stack,
 	        .indirect = indirect,
 	};
 	int error = translate(&request, out);

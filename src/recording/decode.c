@@ -235,6 +235,7 @@ static void decode_syscall(struct decoder *decoder, unsigned flags, struct event
 	event->syscall.number = cursor_varint(&decoder->cursor);
 	event->syscall.result = unzigzag(cursor_varint(&decoder->cursor));
 	event->syscall.digest = cursor_u64(&decoder->cursor);
+	event->syscall.forgets = flags & SYSCALL_FORGETS;
 	changes(decoder, flags, &event->syscall.changes);
 }
 
@@ -317,7 +318,7 @@ static const struct {
 } kinds[HEAD_KIND_MASK + 1] = {
         [EVENT_KEYFRAME] = {decode_keyframe, 0},
         [EVENT_RESULT] = {decode_result, CHANGES_REGISTERS | CHANGES_FLAGS},
-        [EVENT_SYSCALL] = {decode_syscall, CHANGES_REGISTERS | CHANGES_FLAGS},
+        [EVENT_SYSCALL] = {decode_syscall, CHANGES_REGISTERS | CHANGES_FLAGS | SYSCALL_FORGETS},
         [EVENT_SIGNAL] = {decode_signal, SIGNAL_XSAVE | SIGNAL_FAULT},
         [EVENT_SIGRETURN] = {decode_sigreturn, SIGNAL_XSAVE},
         [EVENT_ORDER] = {decode_order, 0},

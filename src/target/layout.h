@@ -68,7 +68,6 @@
 #define MAX_RANGES   64
 #define MAX_WINDOWS  6
 #define MAX_RECORDED_THREADS 256
-#define FOLD_BIT     46 /* see struct translate_request */
 
 enum register_number { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
@@ -131,6 +130,7 @@ struct range {
 struct info {
 	uint64_t table_base; /* address of the branch table / 8: FIXUP_TABLE_BASE */
 	uint64_t directory_count;
+	uint64_t first_distance; /* the GS base of the first thread; entry.S */
 	/* segment 0 only from here */
 	uint32_t segment_count;
 	uint32_t thread_count; /* how many THREADS there is room for */

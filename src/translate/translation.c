@@ -69,7 +69,7 @@ int translate(const struct translate_request *request, struct translation *out)
 	if (error)
 		return error;
 	emit_init(&emitter, out, request->pc);
-	if (request->count)
+	if (request_counts(request))
 		liveness_compute(&region);
 	lower_region(&emitter, &region, request);
 	emit_tail(&emitter, &region);
