@@ -68,6 +68,7 @@ static inline unsigned form_code_bytes(unsigned mask)
 /* Flags of signal and sigreturn */
 #define SIGNAL_XSAVE      1
 #define SIGNAL_FAULT      2
+#define SIGRETURN_CALL    2
 
 /* Lines are numbered by 58 bits. */
 #define LINE_LIMIT (UINT64_C(1) << 58)

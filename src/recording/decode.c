@@ -256,6 +256,7 @@ static void decode_signal(struct decoder *decoder, unsigned flags, struct event 
 
 static void decode_sigreturn(struct decoder *decoder, unsigned flags, struct event *event)
 {
+	event->sigreturn.call = flags & SIGRETURN_CALL;
 	registers(decoder, &event->sigreturn.registers);
 	event->sigreturn.xsave = (struct event_xsave){0};
 	if (flags & SIGNAL_XSAVE)
@@ -320,7 +321,7 @@ static const struct {
         [EVENT_RESULT] = {decode_result, CHANGES_REGISTERS | CHANGES_FLAGS},
         [EVENT_SYSCALL] = {decode_syscall, CHANGES_REGISTERS | CHANGES_FLAGS | SYSCALL_FORGETS},
         [EVENT_SIGNAL] = {decode_signal, SIGNAL_XSAVE | SIGNAL_FAULT},
-        [EVENT_SIGRETURN] = {decode_sigreturn, SIGNAL_XSAVE},
+        [EVENT_SIGRETURN] = {decode_sigreturn, SIGNAL_XSAVE | SIGRETURN_CALL},
         [EVENT_ORDER] = {decode_order, 0},
         [EVENT_CODE] = {decode_code, 0},
         [EVENT_MAP] = {decode_map, 3},

@@ -104,7 +104,9 @@ struct event_signal {
 	struct event_xsave xsave;
 };
 
+/* The state that rt_sigreturn gave, or an instruction that was executed natively. */
 struct event_sigreturn {
+	bool call; /* it was rt_sigreturn */
 	struct event_registers registers;
 	struct event_xsave xsave;
 };
