@@ -74,19 +74,29 @@ __asm__(".text\n"
         "	push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
         "	mov %rsp, native_host_rsp(%rip)\n"
         "	mov native_gs(%rip), %rax; wrgsbase %rax\n"
-        "	mov native_regs+0(%rip), %rax; mov native_regs+8(%rip), %rcx; mov native_regs+16(%rip), %rdx\n"
-        "	mov native_regs+24(%rip), %rbx; mov native_regs+40(%rip), %rbp; mov native_regs+48(%rip), %rsi\n"
-        "	mov native_regs+56(%rip), %rdi; mov native_regs+64(%rip), %r8; mov native_regs+72(%rip), %r9\n"
-        "	mov native_regs+80(%rip), %r10; mov native_regs+88(%rip), %r11; mov native_regs+96(%rip), %r12\n"
-        "	mov native_regs+104(%rip), %r13; mov native_regs+112(%rip), %r14; mov native_regs+120(%rip), %r15\n"
+        "	mov native_regs+0(%rip), %rax; mov native_regs+8(%rip), %rcx; mov native_regs+16(%rip), "
+        "%rdx\n"
+        "	mov native_regs+24(%rip), %rbx; mov native_regs+40(%rip), %rbp; mov native_regs+48(%rip), "
+        "%rsi\n"
+        "	mov native_regs+56(%rip), %rdi; mov native_regs+64(%rip), %r8; mov native_regs+72(%rip), "
+        "%r9\n"
+        "	mov native_regs+80(%rip), %r10; mov native_regs+88(%rip), %r11; mov native_regs+96(%rip), "
+        "%r12\n"
+        "	mov native_regs+104(%rip), %r13; mov native_regs+112(%rip), %r14; mov native_regs+120(%rip), "
+        "%r15\n"
         "	push native_regs+136(%rip); popfq\n"
         "	jmp *native_code(%rip)\n"
         "native_leave:\n"
-        "	mov %rax, native_regs+0(%rip); mov %rcx, native_regs+8(%rip); mov %rdx, native_regs+16(%rip)\n"
-        "	mov %rbx, native_regs+24(%rip); mov %rbp, native_regs+40(%rip); mov %rsi, native_regs+48(%rip)\n"
-        "	mov %rdi, native_regs+56(%rip); mov %r8, native_regs+64(%rip); mov %r9, native_regs+72(%rip)\n"
-        "	mov %r10, native_regs+80(%rip); mov %r11, native_regs+88(%rip); mov %r12, native_regs+96(%rip)\n"
-        "	mov %r13, native_regs+104(%rip); mov %r14, native_regs+112(%rip); mov %r15, native_regs+120(%rip)\n"
+        "	mov %rax, native_regs+0(%rip); mov %rcx, native_regs+8(%rip); mov %rdx, "
+        "native_regs+16(%rip)\n"
+        "	mov %rbx, native_regs+24(%rip); mov %rbp, native_regs+40(%rip); mov %rsi, "
+        "native_regs+48(%rip)\n"
+        "	mov %rdi, native_regs+56(%rip); mov %r8, native_regs+64(%rip); mov %r9, "
+        "native_regs+72(%rip)\n"
+        "	mov %r10, native_regs+80(%rip); mov %r11, native_regs+88(%rip); mov %r12, "
+        "native_regs+96(%rip)\n"
+        "	mov %r13, native_regs+104(%rip); mov %r14, native_regs+112(%rip); mov %r15, "
+        "native_regs+120(%rip)\n"
         "	pushfq; pop native_regs+136(%rip)\n"
         "	pushq $2; popfq\n"
         "native_leave_faulted:\n"
@@ -99,8 +109,8 @@ __asm__(".text\n"
 
 void native_signal(int number, siginfo_t *siginfo, void *context)
 {
-	static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-	        REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+	static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI,
+	        REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 	greg_t *gregs = ((ucontext_t *)context)->uc_mcontext.gregs;
 
 	if (gregs[REG_RIP] != (greg_t)native_code) {
@@ -124,7 +134,8 @@ void native_signal(int number, siginfo_t *siginfo, void *context)
 /* From within a test: cmocka has its own handlers there. */
 static inline void native_handlers(void)
 {
-	struct sigaction action = {.sa_sigaction = (void *)native_handler_entry, .sa_flags = SA_SIGINFO | SA_NODEFER};
+	struct sigaction action = {
+	        .sa_sigaction = (void *)native_handler_entry, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	int handled[] = {SIGSEGV, SIGBUS, SIGILL};
 
 	for (int i = 0; i < 3; i++)
@@ -137,7 +148,8 @@ static inline void native_init(void)
 		fprintf(stderr, "no FSGSBASE\n");
 		exit(77);
 	}
-	native_code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	native_code =
+	        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 /* Has the CPU execute `size` bytes of code. */
@@ -354,7 +366,8 @@ static inline uint64_t arena_address(struct rng *rng)
 	case 1:
 		return start + rng_between(rng, 1, ARENA_PAGES - 1) * 4096 + rng_between(rng, -20, 20);
 	case 2:
-		return start + rng_between(rng, 1, 5) * 4096 + rng_between(rng, 0, 64) * 64 + rng_between(rng, -9, 9);
+		return start + rng_between(rng, 1, 5) * 4096 + rng_between(rng, 0, 64) * 64 +
+		       rng_between(rng, -9, 9);
 	default:
 		return start + rng_between(rng, 1, 2) * 4096 + rng_below(rng, 4096);
 	}
@@ -385,13 +398,13 @@ static inline void case_print(void)
 	fprintf(stderr, "  seed %lu, arena %p, code", case_seed, (void *)arena);
 	for (unsigned i = 0; i < case_size; i++)
 		fprintf(stderr, " %02x", case_code[i]);
-	fprintf(stderr, "\n  rax %lx rcx %lx rdx %lx rbx %lx rsi %lx rdi %lx flags %lx gs %lx\n", case_regs.gpr[RAX],
-	        case_regs.gpr[RCX], case_regs.gpr[RDX], case_regs.gpr[RBX], case_regs.gpr[RSI],
-	        case_regs.gpr[RDI], case_regs.flags, native_gs);
+	fprintf(stderr, "\n  rax %lx rcx %lx rdx %lx rbx %lx rsi %lx rdi %lx flags %lx gs %lx\n",
+	        case_regs.gpr[RAX], case_regs.gpr[RCX], case_regs.gpr[RDX], case_regs.gpr[RBX],
+	        case_regs.gpr[RSI], case_regs.gpr[RDI], case_regs.flags, native_gs);
 }
 
-static inline void compare_registers(const char *what, const struct registers *want, const struct registers *have,
-        uint64_t flags_mask)
+static inline void compare_registers(
+        const char *what, const struct registers *want, const struct registers *have, uint64_t flags_mask)
 {
 	for (int i = 0; i < 16; i++) {
 		if (want->gpr[i] != have->gpr[i])
@@ -405,7 +418,8 @@ static inline void compare_bytes(const char *what, const uint8_t *want, const ui
 {
 	for (unsigned i = 0; i < ARENA_USABLE; i++) {
 		if (want[i] != have[i])
-			MISMATCH("%s: byte at arena + %#x is %02x, not %02x", what, i + 4096, have[i], want[i]);
+			MISMATCH("%s: byte at arena + %#x is %02x, not %02x", what, i + 4096, have[i],
+			        want[i]);
 	}
 }
 

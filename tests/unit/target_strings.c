@@ -121,7 +121,8 @@ static bool emulate(const struct registers *regs, unsigned argument)
 	return false;
 }
 
-/* Intel shows the flags from before the instruction when a comparison faults, AMD those of the last iteration. */
+/* Intel shows the flags from before the instruction when a comparison faults, AMD those of the last
+ * iteration. */
 static uint64_t shown_flags(unsigned argument, bool faulted)
 {
 	bool compares = STRING_KIND(argument) == STRING_CMPS || STRING_KIND(argument) == STRING_SCAS;
@@ -146,8 +147,8 @@ static void compare_with_cpu(unsigned argument, const struct outcome *native)
 
 	if (!again.faulted || again.signal != native->signal || again.address != native->address ||
 	        again.error != native->error)
-		MISMATCH("fault at %#lx error %lx, not %#lx error %lx", again.address, again.error, native->address,
-		        native->error);
+		MISMATCH("fault at %#lx error %lx, not %#lx error %lx", again.address, again.error,
+		        native->address, native->error);
 	compare_registers("fault", &native->regs, &again.regs, flags);
 }
 
@@ -201,11 +202,12 @@ static void random_cases(void **state)
 
 		compare_with_replay(argument, faulted);
 	}
-	print_message("%u faulted; movs %u stos %u lods %u cmps %u scas %u\n", faults, kinds[0], kinds[1], kinds[2],
-	        kinds[3], kinds[4]);
+	print_message("%u faulted; movs %u stos %u lods %u cmps %u scas %u\n", faults, kinds[0], kinds[1],
+	        kinds[2], kinds[3], kinds[4]);
 }
 
-/* Left for a signal that is delivered, the log gets the number of iterations, once; what comes after begins anew. */
+/* Left for a signal that is delivered, the log gets the number of iterations, once; what comes after begins
+ * anew. */
 static void iterations_are_taken_once(void **state)
 {
 	static const uint8_t code[] = {0xf3, 0xaa};
