@@ -72,7 +72,8 @@ static _Noreturn void run_supervisor(
 	struct supervisor_options supervisor = {.stats = options->stats,
 	        .children = options->children,
 	        .count = options->count,
-	        .cache = options->cache};
+	        .cache = options->cache,
+	        .record = options->record};
 	char byte;
 
 	/* The program's ends: when it is killed before it comes to tell us, the read must see that. */

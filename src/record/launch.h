@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct recorder_options;
+
 struct launch_options {
 	const char *path; /* the file to execute, checked by elf_check */
 	char **argv;      /* the program's arguments, argv[0] as the user typed it */
@@ -12,6 +14,7 @@ struct launch_options {
 	bool children;    /* follow execve: run the programs it starts translated too */
 	bool count;       /* print how many instructions were executed */
 	uint64_t cache;   /* bytes of translated code to keep; 0: as much as there is room for */
+	const struct recorder_options *record; /* how to record it; NULL: only run it */
 };
 
 /*

@@ -9,11 +9,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct recorder_options;
+
 struct supervisor_options {
 	bool stats;
 	bool children;
 	bool count;
-	uint64_t cache; /* see struct launch_options */
+	uint64_t cache;                        /* see struct launch_options */
+	const struct recorder_options *record; /* NULL: the program is only run */
 };
 
 /*

@@ -29,6 +29,7 @@ enum section_type {
 	SECTION_THREAD,
 	SECTION_STRETCH,
 	SECTION_INDEX,
+	SECTION_CODE,
 };
 
 enum section_codec { CODEC_NONE, CODEC_ZSTD };

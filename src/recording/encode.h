@@ -24,7 +24,7 @@
 #define ENCODE_SYSCALL_MAXIMUM (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + 8 + ENCODE_CHANGES_MAXIMUM)
 #define ENCODE_ORDER_MAXIMUM   (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM)
 #define ENCODE_MAP_MAXIMUM     (ENCODE_HEAD_MAXIMUM + 6 * VARINT_MAXIMUM)
-#define ENCODE_END_MAXIMUM     (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM + 8)
+#define ENCODE_END_MAXIMUM     (ENCODE_HEAD_MAXIMUM + 3 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE)
 #define ENCODE_KEYFRAME_MAXIMUM                                                                              \
 	(1 + 8 + 1 + VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + 5 * 8 + ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_SIGRETURN_MAXIMUM (ENCODE_HEAD_MAXIMUM + ENCODE_REGISTERS_SIZE + ENCODE_XSAVE_MAXIMUM)
@@ -236,7 +236,9 @@ static inline uint8_t *encode_result(
 static inline uint8_t *encode_syscall(
         struct coder *coder, uint8_t *at, uint64_t position, const struct event_syscall *call)
 {
-	at = encode_head(coder, at, EVENT_SYSCALL, changes_head_flags(&call->changes), position);
+	unsigned flags = changes_head_flags(&call->changes) | (call->forgets ? SYSCALL_FORGETS : 0);
+
+	at = encode_head(coder, at, EVENT_SYSCALL, flags, position);
 	at = put_varint(at, call->number);
 	at = put_varint(at, zigzag(call->result));
 	at = put_u64(at, call->digest);
@@ -300,7 +302,9 @@ static inline uint8_t *encode_end(
 {
 	at = encode_head(coder, at, EVENT_END, end->kind, position);
 	at = put_varint(at, zigzag(end->status));
-	return put_u64(at, end->digest);
+	at = put_varint(at, zigzag(end->code));
+	at = put_varint(at, end->address);
+	return encode_registers(at, &end->registers);
 }
 
 static inline uint8_t *encode_output(

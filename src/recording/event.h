@@ -90,6 +90,7 @@ struct event_syscall {
 	uint64_t number;
 	int64_t result;
 	uint64_t digest;              /* of the registers at the call */
+	bool forgets;                 /* what the thread knew of the memory that it maps or unmaps */
 	struct event_changes changes; /* beyond rax, rcx and r11; mask 0 and no flags: none */
 };
 
@@ -135,8 +136,10 @@ enum event_end_kind { END_EXIT, END_KILLED, END_THREAD_EXIT, END_EXEC, END_RELEA
 
 struct event_end {
 	enum event_end_kind kind;
-	int32_t status; /* exit status, or the signal of END_KILLED */
-	uint64_t digest;
+	int32_t status;                   /* exit status, or the signal of END_KILLED */
+	int32_t code;                     /* END_KILLED: si_code of the signal, */
+	uint64_t address;                 /* and si_addr, where there is one; else 0 */
+	struct event_registers registers; /* at the position */
 };
 
 struct event_output {

@@ -19,6 +19,7 @@
 	.text
 	.set	threads, stub_image + LAYOUT_THREADS
 	.set	table_base, stub_image + LAYOUT_INFO
+	.set	first_distance, stub_image + LAYOUT_INFO + 16
 
 #define OWN(offset)      %gs:threads+(offset)(%rip)
 #define SLOT(n)          OWN(8*(n))
@@ -96,9 +97,10 @@ start_entry:
 	syscall
 	cmp	%rdi, %rax
 	jne	1f
-	mov	$THREAD_STRIDE, %eax
+	mov	first_distance(%rip), %rax
 	wrgsbase %rax
-	lea	stub_image+LAYOUT_THREADS+THREAD_STRIDE+THREAD_STACK_TOP(%rip), %rsp
+	lea	stub_image+LAYOUT_THREADS+THREAD_STACK_TOP(%rip), %rsp
+	add	%rax, %rsp
 	xor	%ebp, %ebp
 	pushq	$2
 	popfq
@@ -420,9 +422,29 @@ usercopy_direct:
 	mov	%rdx, %rcx
 usercopy_start:
 	rep	movsb
-usercopy_end:
 	xor	%eax, %eax
 	ret
+
+/* long load_line(void *to, const void *from): 64 bytes, each eight of them at once. */
+	.globl	load_line
+load_line:
+	.set	at, 0
+	.rept	8
+	mov	at(%rsi), %rax
+	mov	%rax, at(%rdi)
+	.set	at, at + 8
+	.endr
+	xor	%eax, %eax
+	ret
+
+/* long probe_write(void *at, size_t size): can the first and the last byte be written? Changes nothing. */
+	.globl	probe_write
+probe_write:
+	lock	orb $0, (%rdi)
+	lock	orb $0, -1(%rdi,%rsi)
+	xor	%eax, %eax
+	ret
+usercopy_end:
 usercopy_fault:
 	mov	$-14, %rax
 	ret

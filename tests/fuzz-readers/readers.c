@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "recording/code_history.h"
 #include "recording/codelog.h"
 #include "recording/decode.h"
 #include "recording/encode.h"
@@ -151,6 +152,22 @@ static void read_codelog(const uint8_t *bytes, size_t size)
 	codelog_deinit(&log);
 }
 
+static void read_code(const uint8_t *bytes, size_t size)
+{
+	struct code_history history = {0};
+	struct buffer buffer = {0};
+
+	if (!code_history_decode(&history, bytes, size)) {
+		code_history_encode(&history, &buffer);
+		require(buffer.size == size && !memcmp(buffer.bytes, bytes, size));
+		for (uint32_t i = 0; i < history.count && i < 100; i++)
+			code_history_find(&history, history.pieces[i].thread, history.pieces[i].position,
+			        history.pieces[i].address);
+	}
+	buffer_deinit(&buffer);
+	code_history_deinit(&history);
+}
+
 static void read_thread(const uint8_t *bytes, size_t size)
 {
 	struct thread_record record;
@@ -181,6 +198,7 @@ static void read_container(const uint8_t *bytes, size_t size)
 	struct reader reader;
 	struct meta meta = {0};
 	struct codelog log = {0};
+	struct code_history history = {0};
 	int out;
 
 	if (reader_open_fd(&reader, file_of(bytes, size)))
@@ -190,11 +208,13 @@ static void read_container(const uint8_t *bytes, size_t size)
 		read_section(&reader, &reader.sections[i]);
 	meta_read(&reader, &meta);
 	codelog_read(&reader, &log);
+	code_history_read(&reader, &history);
 	out = memfd_create("out", MFD_CLOEXEC);
 	packed_file_read(&reader, 0, out);
 	close(out);
 	meta_deinit(&meta);
 	codelog_deinit(&log);
+	code_history_deinit(&history);
 	reader_deinit(&reader);
 }
 
@@ -207,6 +227,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	        [READER_CODELOG] = read_codelog,
 	        [READER_THREAD] = read_thread,
 	        [READER_ELF] = read_elf,
+	        [READER_CODE] = read_code,
 	};
 
 	if (size && bytes[0] < READER_COUNT)

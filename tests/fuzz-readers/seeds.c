@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../unit/recording_random.h"
+#include "recording/code_history.h"
 #include "recording/codelog.h"
 #include "recording/meta.h"
 #include "recording/packed_file.h"
@@ -100,6 +101,18 @@ static struct codelog files(void)
 	return log;
 }
 
+static struct code_history code(void)
+{
+	struct code_piece piece = {.address = 0x400000, .size = 0x1000, .offset = 0x2000};
+	struct code_history history = {0};
+
+	code_history_add(&history, &piece);
+	piece = (struct code_piece){
+	        1, 77, 0x7f0000000000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"\x90\x90\x0f\x0b"};
+	code_history_add(&history, &piece);
+	return history;
+}
+
 static const struct thread_record thread = {.id = 0, .tid = 4711, .parent = THREAD_NO_PARENT, .name = "sort"};
 
 static void section_seeds(void)
@@ -107,6 +120,7 @@ static void section_seeds(void)
 	struct buffer buffer = {0};
 	struct meta meta = facts();
 	struct codelog log = files();
+	struct code_history history = code();
 
 	meta_encode(&meta, &buffer);
 	write_seed("meta", READER_META, buffer.bytes, buffer.size);
@@ -114,11 +128,15 @@ static void section_seeds(void)
 	codelog_encode(&log, &buffer);
 	write_seed("codelog", READER_CODELOG, buffer.bytes, buffer.size);
 	buffer.size = 0;
+	code_history_encode(&history, &buffer);
+	write_seed("code", READER_CODE, buffer.bytes, buffer.size);
+	buffer.size = 0;
 	thread_record_encode(&thread, &buffer);
 	write_seed("thread", READER_THREAD, buffer.bytes, buffer.size);
 	buffer_deinit(&buffer);
 	meta_deinit(&meta);
 	codelog_deinit(&log);
+	code_history_deinit(&history);
 }
 
 static void container_seed(const char *name, bool compressed, bool finished)
@@ -128,6 +146,7 @@ static void container_seed(const char *name, bool compressed, bool finished)
 	struct writer writer;
 	struct meta meta = facts();
 	struct codelog log = files();
+	struct code_history history = code();
 	char path[] = "/tmp/bugnet-seed-XXXXXX";
 	int fd = mkstemp(path);
 
@@ -135,6 +154,7 @@ static void container_seed(const char *name, bool compressed, bool finished)
 		errx(1, "cannot write a recording");
 	meta_write(&writer, &meta);
 	codelog_write(&writer, &log);
+	code_history_write(&writer, &history);
 	packed_file_write(&writer, 0, fd);
 	thread_record_write(&writer, &thread);
 	writer_add(&writer, &stretch, bytes, short_stretch(6, 9, bytes));
@@ -149,6 +169,7 @@ static void container_seed(const char *name, bool compressed, bool finished)
 	unlink(path);
 	meta_deinit(&meta);
 	codelog_deinit(&log);
+	code_history_deinit(&history);
 }
 
 static void elf_seed(void)

@@ -178,7 +178,9 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 	case EVENT_END:
 		event->end.kind = (enum event_end_kind)rng_below(&random->rng, END_RELEASED + 1);
 		event->end.status = (int32_t)random_value(random);
-		event->end.digest = random_value(random);
+		event->end.code = (int32_t)random_value(random);
+		event->end.address = random_value(random);
+		random_registers(random, &event->end.registers);
 		break;
 	case EVENT_OUTPUT:
 		event->output.fd = (int32_t)random_value(random);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "recording/build_id.h"
+#include "recording/code_history.h"
 #include "recording/codelog.h"
 #include "recording/meta.h"
 #include "recording/packed_file.h"
@@ -166,7 +167,12 @@ static void code_log_comes_back(void **state)
 {
 	struct codelog log = some_files(), later = {0}, read = {0};
 	struct codelog_mapping again = {0x7f0000000000, 0x1000, 0, 3, 1};
-	struct codelog_file known = {.number = 1, .path = "", .mappings = &again, .mapping_count = 1};
+	struct codelog_file known = {.number = 1,
+	        .path = "",
+	        .has_checksum = true,
+	        .checksum = 99,
+	        .mappings = &again,
+	        .mapping_count = 1};
 
 	(void)state;
 	assert_int_equal(codelog_write(&writer, &log), RECORDING_OK);
@@ -195,7 +201,7 @@ static void code_log_comes_back(void **state)
 	assert_int_equal(program->mappings[1].protection, 3);
 	struct codelog_file *deleted = codelog_find(&read, 1);
 	assert_string_equal(deleted->path, "/tmp/x (deleted)");
-	assert_false(deleted->has_checksum);
+	assert_true(deleted->has_checksum && deleted->checksum == 99);
 	assert_int_equal(deleted->build_id.size, 0);
 	assert_int_equal(deleted->mapping_count, 1);
 	assert_int_equal(deleted->mappings[0].address, again.address);
@@ -235,6 +241,158 @@ static void wrong_code_logs(void **state)
 	assert_int_equal(decode_log(buffer.bytes, buffer.size), RECORDING_MALFORMED);
 	buffer_deinit(&buffer);
 	codelog_deinit(&log);
+}
+
+/* ---- code history ---- */
+
+static struct code_history some_code(void)
+{
+	struct code_history history = {0};
+	const struct code_piece pieces[] = {
+	        {0, 0, 0x400000, 0x3000, 2, 0x1000, NULL},
+	        {0, 50, 0x7f0000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"abcd"},
+	        {1, 10, 0x7f0000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"efgh"},
+	        {0, 90, 0x7f0002, 1, EVENT_FILE_NONE, 0, (const uint8_t *)"x"},
+	        {2, 5, 0x9f0000, 1, EVENT_FILE_NONE, 0, (const uint8_t *)"y"},
+	};
+
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+		assert_true(code_history_add(&history, &pieces[i]));
+	return history;
+}
+
+static void code_comes_back(void **state)
+{
+	struct code_history history = some_code(), read = {0};
+
+	(void)state;
+	assert_int_equal(code_history_write(&writer, &history), RECORDING_OK);
+	assert_int_equal(code_history_write(&writer, &history), RECORDING_OK);
+	end_writing();
+	assert_int_equal(code_history_read(&reader, &read), RECORDING_OK);
+	assert_int_equal(read.count, 2 * history.count);
+	assert_int_equal(read.pieces[0].address, 0x400000);
+	assert_int_equal(read.pieces[0].size, 0x3000);
+	assert_int_equal(read.pieces[0].file, 2);
+	assert_int_equal(read.pieces[0].offset, 0x1000);
+	assert_null(read.pieces[0].bytes);
+	assert_int_equal(read.pieces[7].thread, 1);
+	assert_int_equal(read.pieces[7].position, 10);
+	assert_int_equal(read.pieces[7].file, EVENT_FILE_NONE);
+	assert_memory_equal(read.pieces[7].bytes, "efgh", 4);
+	assert_int_equal(read.byte_count, 20);
+	code_history_deinit(&history);
+	code_history_deinit(&read);
+}
+
+/* More than a section, and a piece larger than pieces are. */
+static void much_code_comes_back(void **state)
+{
+	const size_t size = 10 * CODE_PIECE_MAXIMUM + 77;
+	uint8_t *bytes = malloc(size);
+	struct code_piece piece = {3, 9, 0x10000, size, EVENT_FILE_NONE, 0, bytes};
+	struct code_history history = {0}, read = {0};
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = (uint8_t)(i ^ i >> 8 ^ i >> 16);
+	assert_true(code_history_add(&history, &piece));
+	assert_int_equal(history.count, 11);
+	assert_int_equal(code_history_write(&writer, &history), RECORDING_OK);
+	end_writing();
+	assert_int_equal(code_history_read(&reader, &read), RECORDING_OK);
+	for (size_t at = 0; at < size; at += 4099) {
+		const struct code_piece *found = code_history_find(&read, 3, 9, 0x10000 + at);
+		assert_non_null(found);
+		assert_int_equal(found->bytes[0x10000 + at - found->address], bytes[at]);
+	}
+	code_history_deinit(&read);
+	reader.limit = size / 2;
+	assert_int_equal(code_history_read(&reader, &read), RECORDING_TOO_LARGE);
+	code_history_deinit(&read);
+	code_history_deinit(&history);
+	free(bytes);
+}
+
+static void no_code(void **state)
+{
+	struct code_history read = {0};
+
+	(void)state;
+	end_writing();
+	assert_int_equal(code_history_read(&reader, &read), RECORDING_OK);
+	assert_int_equal(read.count, 0);
+}
+
+static void expect_code(const struct code_history *history, uint32_t thread, uint64_t position,
+        uint64_t address, int expected)
+{
+	const struct code_piece *piece = code_history_find(history, thread, position, address);
+
+	assert_int_equal(piece ? piece - history->pieces : -1, expected);
+}
+
+static void code_is_found(void **state)
+{
+	struct code_history history = some_code();
+
+	(void)state;
+	expect_code(&history, 0, 0, 0x400000, 0);
+	expect_code(&history, 0, 0, 0x402fff, 0);
+	expect_code(&history, 0, 0, 0x403000, -1);
+	expect_code(&history, 0, 0, 0x3fffff, -1);
+	/* its own from their position on, others' that came before its next one */
+	expect_code(&history, 0, 49, 0x7f0000, 2); /* only another thread has said what is there */
+	expect_code(&history, 0, 50, 0x7f0000, 2);
+	expect_code(&history, 0, 89, 0x7f0002, 2);
+	expect_code(&history, 0, 90, 0x7f0002, 3);
+	expect_code(&history, 0, 90, 0x7f0003, 2);
+	expect_code(&history, 1, 9, 0x7f0000, 1);
+	expect_code(&history, 1, 10, 0x7f0002, 3);
+	expect_code(&history, 2, 0, 0x7f0001, 2);
+	expect_code(&history, 2, 4, 0x9f0000, -1); /* not its own from before */
+	expect_code(&history, 3, 0, 0x9f0000, 4);
+	code_history_deinit(&history);
+}
+
+static enum recording_status decode_code(const uint8_t *bytes, size_t size)
+{
+	struct code_history history = {0};
+	enum recording_status status = code_history_decode(&history, bytes, size);
+
+	code_history_deinit(&history);
+	return status;
+}
+
+static void wrong_code(void **state)
+{
+	struct code_history history = some_code();
+	struct buffer buffer = {0};
+	const size_t address = 16, size = 24, file = 32, offset = 36;
+
+	(void)state;
+	code_history_encode(&history, &buffer);
+	assert_int_equal(decode_code(buffer.bytes, buffer.size), RECORDING_OK);
+	for (size_t cut = 0; cut < buffer.size; cut++)
+		assert_int_equal(decode_code(buffer.bytes, cut), RECORDING_MALFORMED);
+#define WRONG_CODE(where, count, byte)                                                                       \
+	do {                                                                                                 \
+		struct buffer wrong = {0};                                                                   \
+		buffer_bytes(&wrong, buffer.bytes, buffer.size);                                             \
+		memset(wrong.bytes + (where), byte, count);                                                  \
+		assert_int_equal(decode_code(wrong.bytes, wrong.size), RECORDING_MALFORMED);                 \
+		buffer_deinit(&wrong);                                                                       \
+	} while (0)
+	WRONG_CODE(0, 4, 0xff);
+	WRONG_CODE(address, 8, 0xff);
+	WRONG_CODE(offset, 8, 0xff);
+	WRONG_CODE(size, 8, 0);
+	WRONG_CODE(size, 8, 0xff);
+	WRONG_CODE(file, 4, 0xff); /* now the bytes would have to be here */
+	buffer_u8(&buffer, 0);
+	assert_int_equal(decode_code(buffer.bytes, buffer.size), RECORDING_MALFORMED);
+	buffer_deinit(&buffer);
+	code_history_deinit(&history);
 }
 
 /* ---- threads ---- */
@@ -445,6 +603,11 @@ int main(void)
 	        cmocka_unit_test(wrong_facts),
 	        cmocka_unit_test_setup_teardown(code_log_comes_back, begin, end),
 	        cmocka_unit_test(wrong_code_logs),
+	        cmocka_unit_test_setup_teardown(code_comes_back, begin, end),
+	        cmocka_unit_test_setup_teardown(much_code_comes_back, begin, end),
+	        cmocka_unit_test_setup_teardown(no_code, begin, end),
+	        cmocka_unit_test(code_is_found),
+	        cmocka_unit_test(wrong_code),
 	        cmocka_unit_test_setup_teardown(threads_come_back, begin, end),
 	        cmocka_unit_test(files_come_back),
 	        cmocka_unit_test_setup_teardown(cut_off_file, begin, end),
