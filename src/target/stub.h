@@ -182,6 +182,14 @@ static inline void check_alignment(struct thread *thread, uint64_t address, unsi
 		fault_natively(thread);
 }
 
+/* ---- cpuid.c ---- */
+struct cpuid {
+	uint32_t a, b, c, d;
+};
+struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf);
+/* index: 0 or 1 */
+uint64_t offered_xgetbv(uint32_t index);
+
 /* ---- emulate.c ---- */
 void handle_emulate(struct thread *thread);
 /* Translates a code-cache address back to the program's; false when it is none. */
