@@ -278,6 +278,7 @@ static int map_in_target(struct tracee *tracee, const struct placement *placemen
 		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
 		if (at != (int64_t)start)
 			return at < 0 ? (int)at : -EEXIST;
+		tracee_syscall(tracee, SYS_madvise, start, end - start, MADV_DONTDUMP, 0, 0, 0);
 	}
 	uint64_t base = placement->layouts[0].base;
 	int64_t at = tracee_syscall(tracee, SYS_mmap, base, LAYOUT_PROCESS, PROT_READ | PROT_EXEC,

@@ -49,6 +49,19 @@ static void emulate_popf(struct thread *thread, unsigned size)
 	regs->flags = (regs->flags & ~writable & ~FLAG_RF) | (value & writable) | 2;
 }
 
+#define FLAGS_NOT_PUSHED 0x30000ul /* RF, VM */
+
+static void emulate_pushf(struct thread *thread, unsigned size)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t value = regs->flags & ~FLAGS_NOT_PUSHED;
+
+	check_alignment(thread, regs->gpr[RSP] - size, size);
+	if (store_program(thread, regs->gpr[RSP] - size, &value, size) < 0)
+		fault_natively(thread);
+	regs->gpr[RSP] -= size;
+}
+
 static void emulate_gs_base(struct thread *thread, bool write, unsigned argument)
 {
 	uint64_t *reg = &thread->regs.gpr[argument & 15];
@@ -372,6 +385,9 @@ void handle_emulate(struct thread *thread)
 	case EMULATE_POPF:
 		thread->step_armed = 0;
 		emulate_popf(thread, argument);
+		break;
+	case EMULATE_PUSHF:
+		emulate_pushf(thread, argument);
 		break;
 	case EMULATE_RDGSBASE:
 		emulate_gs_base(thread, false, argument);

@@ -238,6 +238,7 @@ long shadow_map(uint64_t number)
 		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
 		if (at != start)
 			return -K_ENOMEM;
+		syscall3(__NR_madvise, start, end - start, K_MADV_DONTDUMP);
 	}
 	return 0;
 }

@@ -685,8 +685,11 @@ static void deliver_fault(
 /* The log keeps what it left: replay does not execute it. */
 static void record_native(struct thread *thread, const struct kernel_ucontext *context)
 {
+	uint64_t detail = thread->slots[SLOT_DETAIL];
+	bool vectors = !thread->counted || EMULATE_KIND(detail) != EMULATE_STATE || EMULATE_ARGUMENT(detail);
+
 	note_program_fs(thread);
-	log_state(thread, position(thread) - 1, (const void *)context->mcontext.fpstate);
+	log_state(thread, position(thread) - 1, vectors ? (const void *)context->mcontext.fpstate : NULL);
 }
 
 /* One instruction was executed natively, or tried: see fault_natively. */

@@ -808,6 +808,11 @@ static bool classify_atomic(struct instruction *instruction, const ZydisDecodedI
 	return true;
 }
 
+static bool is_pushf(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFD || mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
+}
+
 static void classify_recorded(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
         const ZydisDecodedOperand *operands, enum translate_mode mode)
 {
@@ -826,6 +831,11 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 	}
 	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))
 		return;
+	if (is_pushf(zydis->mnemonic)) {
+		if (mode == TRANSLATE_RECORD)
+			set_emulated(instruction, EMULATE_PUSHF, zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8);
+		return;
+	}
 	if (classify_string(instruction, zydis, operands, mode) ||
 	        classify_atomic(instruction, zydis, operands, mode))
 		return;
