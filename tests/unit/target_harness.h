@@ -253,7 +253,7 @@ static inline void world_turns(uint64_t address, uint64_t size)
 	}
 }
 
-void *shadow_of(struct thread *thread, uint64_t address)
+void *shadow_of(const struct thread *thread, uint64_t address)
 {
 	assert_ptr_equal(thread, &stub_thread);
 	assert_true(page_readable(address));
