@@ -160,7 +160,7 @@ static bool contains(const struct extent *settled, const struct extent *e)
 
 static bool check(struct string *s, uint64_t low, uint64_t high)
 {
-	return low >= high || shadow_check(s->thread, low, high - low);
+	return low >= high || shadow_check_bytes(s->thread, low, high - low);
 }
 
 static bool check_but(struct string *s, struct extent e, const struct extent *settled)

@@ -208,6 +208,8 @@ uint64_t shadow_address(const struct thread *thread, uint64_t address);
 void *shadow_of(const struct thread *thread, uint64_t address);
 /* Makes the shadow what memory is, and logs what differed; false: memory cannot be read there. */
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size);
+/* The same for these bytes alone, not for others of their lines: what the instruction has used must stay. */
+bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
 bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
 void shadow_forget_all(struct thread *thread);

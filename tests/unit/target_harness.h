@@ -260,10 +260,10 @@ void *shadow_of(const struct thread *thread, uint64_t address)
 	return arena_shadow + (address - (uint64_t)arena);
 }
 
-bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
+bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
 {
 	world_turns(address, size);
-	assert_true(size > 0 && size <= 4096 + 16);
+	assert_true(size > 0 && size <= 4096 + 64);
 	for (uint64_t at = address; at < address + size; at++) {
 		if (!page_readable(at))
 			return false;
@@ -278,6 +278,14 @@ bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 		*shadow = value;
 	}
 	return true;
+}
+
+/* The whole lines. */
+bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
+{
+	uint64_t low = address & -64ul, high = (address + size + 63) & -64ul;
+
+	return shadow_check_bytes(thread, low, high - low);
 }
 
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size)
