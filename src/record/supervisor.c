@@ -576,6 +576,16 @@ static bool begin_anew(struct supervisor *s, struct space *space)
 	return done;
 }
 
+/* Code that was translated for a program without low memory, or without a stack there, goes. */
+static enum status fold_memory(struct supervisor *s, struct space *space)
+{
+	space->low_stack = space->low_memory;
+	space->low_memory = true;
+	for (unsigned i = 0; i < space->segment_count; i++)
+		space_info(space, i)->low_memory = 1;
+	return begin_anew(s, space) ? STATUS_OK : STATUS_RELEASE;
+}
+
 static enum status translate_for(
         struct supervisor *s, struct process *process, const uint64_t *a, uint64_t reply[2])
 {
@@ -669,6 +679,8 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return STATUS_OK;
 	case OP_LOG:
 		return serve_log(s, a);
+	case OP_LOW_MEMORY:
+		return fold_memory(s, space);
 	case OP_FEED:
 	case OP_STEP:
 	case OP_DIVERGED:

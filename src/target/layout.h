@@ -174,6 +174,7 @@ enum operation {
 	OP_EXIT,      /* status: the process is about to exit_group */
 	OP_MOVED,     /* the process has done so: others may be served again */
 	OP_NEW_SPACE, /* memfd: the process moves to a copy of its code cache */
+	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that */
 	OP_LOG,       /* thread number, LOG_*: take what is in its log */
 	OP_FEED,      /* replay: give more events */
 	OP_STEP,      /* replay: pc, count -> address of code that executes just so many instructions of a block */

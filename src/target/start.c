@@ -81,6 +81,8 @@ void start(void)
 	install_handlers(p->actions);
 	set_kernel_mask(thread->mask);
 	note_program_fs(thread);
-	if (recording())
+	if (recording()) {
+		shadow_start();
 		log_begin(thread, LOG_NO_PARENT);
+	}
 }

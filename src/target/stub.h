@@ -60,6 +60,8 @@ enum probe {
 	PROBE_VSYSCALL, /* a function of the vsyscall page is called, see call_vsyscall */
 };
 
+#define PROCESS_WINDOWS 1024
+
 struct process {
 	uint32_t action_lock;
 	uint32_t protect_lock; /* so that what the supervisor knows of watched pages is what the kernel knows
@@ -73,6 +75,9 @@ struct process {
 	uint32_t fork_changes_memory; /* a child's mappings or their contents differ from its parent's */
 	uint32_t segment_count;
 	struct segment_layout segments[MAX_SEGMENTS];
+	/* While recording: where the program may have memory, each with its shadow for every thread. */
+	uint32_t window_count;
+	struct range windows[PROCESS_WINDOWS];
 	uint64_t thread_bits[8192 / 64];
 	struct signal_action actions[65];
 };
@@ -213,7 +218,16 @@ bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
 bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
 void shadow_forget_all(struct thread *thread);
+/* Gives memory to a thread that has not been there before. */
 long shadow_map(uint64_t number);
+void shadow_start(void);
+/* Is there a shadow for this memory, for every thread? If not, is it made? */
+bool shadow_covers(uint64_t start, uint64_t end);
+bool shadow_extend(uint64_t start, uint64_t end);
+/* An access to the shadow of `address` faulted: true: it will not again. Else see shadow_fold. */
+bool shadow_fault(uint64_t address);
+/* There is low memory, whose shadow is folded, or a stack in it. The state is complete in thread.regs. */
+bool shadow_fold(struct thread *thread, uint64_t address);
 /* What an instruction loads or stores that the stub performs: recorded while recording. 0 or -EFAULT. */
 long load_program(struct thread *thread, void *to, uint64_t from, size_t size);
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
