@@ -14,6 +14,7 @@ _Static_assert(offsetof(struct thread, probing) == THREAD_PROBING, "entry.S");
 _Static_assert(offsetof(struct thread, stepping) == THREAD_STEPPING, "evacuate.c");
 _Static_assert(offsetof(struct thread, parked) == THREAD_PARKED, "entry.S, evacuate.c");
 _Static_assert(sizeof(struct thread) <= THREAD_FPSTATE, "a thread's page");
+_Static_assert(SLOT_SCRATCH_AREA * 8 == THREAD_FPSTATE, "in replay no vector state is kept there");
 _Static_assert(sizeof(struct process) <= LAYOUT_PROCESS_BYTES, "the process's place");
 _Static_assert(sizeof(struct signal_action[65]) <= 0x1000, "private actions");
 

@@ -283,6 +283,17 @@ static void set_emulated(struct instruction *instruction, unsigned kind, unsigne
 	instruction->detail = EMULATE_DETAIL(kind, instruction->length, argument);
 }
 
+static void set_result(
+        struct instruction *instruction, unsigned result, const ZydisDecodedOperand *destination)
+{
+	unsigned argument = result;
+
+	if (destination)
+		argument |= (unsigned)register_number(destination->reg.value) << 4 |
+		            (unsigned)destination->size / 8 << 8;
+	instruction->logged = EMULATE_DETAIL(EMULATE_RESULT, instruction->length, argument);
+}
+
 static void set_image(struct instruction *instruction, unsigned argument)
 {
 	instruction->kind = KIND_IMAGE;
@@ -369,6 +380,21 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 		return;
 	case ZYDIS_MNEMONIC_XGETBV:
 		set_emulated(instruction, EMULATE_XGETBV, 0);
+		return;
+	case ZYDIS_MNEMONIC_RDTSC:
+		set_result(instruction, RESULT_RDTSC, NULL);
+		return;
+	case ZYDIS_MNEMONIC_RDTSCP:
+		set_result(instruction, RESULT_RDTSCP, NULL);
+		return;
+	case ZYDIS_MNEMONIC_RDRAND:
+		set_result(instruction, RESULT_RDRAND, &operands[0]);
+		return;
+	case ZYDIS_MNEMONIC_RDSEED:
+		set_result(instruction, RESULT_RDSEED, &operands[0]);
+		return;
+	case ZYDIS_MNEMONIC_RDPID:
+		set_result(instruction, RESULT_RDPID, &operands[0]);
 		return;
 	case ZYDIS_MNEMONIC_POPF:
 	case ZYDIS_MNEMONIC_POPFD:
@@ -639,9 +665,10 @@ static struct instruction *discover_instruction(struct discovery *discovery, uin
 	const struct translate_request *request = discovery->request;
 	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 
-	if (region->instruction_count >= request->max_instructions && region->instruction_count)
+	if (region->instruction_count >= (request->exact ? request->exact : request->max_instructions) &&
+	        region->instruction_count)
 		return NULL;
-	if (pc != request->pc && request->known && request->known(request->context, pc))
+	if (pc != request->pc && !request->exact && request->known && request->known(request->context, pc))
 		return NULL;
 
 	struct instruction *instruction = append(discovery);
@@ -651,6 +678,12 @@ static struct instruction *discover_instruction(struct discovery *discovery, uin
 	decode_instruction(instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes));
 	if (instruction->kind == KIND_UNREADABLE)
 		return NULL;
+	if (instruction->logged && request->mode != TRANSLATE_RUN) {
+		instruction->kind = KIND_EMULATE;
+		instruction->detail = instruction->logged;
+		instruction->use = LIVE_ALL;
+		instruction->kill = 0;
+	}
 	if (!map_add(&region->by_pc, pc, region->instruction_count)) {
 		discovery->failed = true;
 		return NULL;

@@ -87,6 +87,7 @@ struct instruction {
 	uint16_t used;   /* registers it uses other than to form the rewritten operand's address */
 	uint16_t pop;    /* ret n: n */
 	uint32_t detail; /* KIND_EMULATE, KIND_IMAGE: EMULATE_DETAIL() */
+	uint32_t logged; /* EMULATE_DETAIL() of what recording and replay do in its place, or 0 */
 	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 	uint8_t length;  /* for UNDEFINED, TOO_LONG and UNREADABLE: as many bytes as were looked at */
 	uint8_t kind;    /* enum instruction_kind */
