@@ -68,7 +68,6 @@
 #define MAX_RANGES   64
 #define MAX_WINDOWS  6
 #define MAX_RECORDED_THREADS 256
-#define FOLD_BIT     46 /* see struct translate_request */
 
 enum register_number { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 

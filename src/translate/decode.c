@@ -204,6 +204,7 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 				examine_memory(instruction, zydis, operand);
 			rewritten = instruction->memory != MEMORY_AS_IS && !rewritten;
 			instruction->use |= address;
+			instruction->address_registers |= address;
 			if (!rewritten || instruction->memory == MEMORY_GS_IMPLICIT)
 				instruction->used |= address;
 			if (is_access(zydis, operand)) {
@@ -281,17 +282,6 @@ static void set_emulated(struct instruction *instruction, unsigned kind, unsigne
 {
 	instruction->kind = KIND_EMULATE;
 	instruction->detail = EMULATE_DETAIL(kind, instruction->length, argument);
-}
-
-static void set_result(
-        struct instruction *instruction, unsigned result, const ZydisDecodedOperand *destination)
-{
-	unsigned argument = result;
-
-	if (destination)
-		argument |= (unsigned)register_number(destination->reg.value) << 4 |
-		            (unsigned)destination->size / 8 << 8;
-	instruction->logged = EMULATE_DETAIL(EMULATE_RESULT, instruction->length, argument);
 }
 
 static void set_image(struct instruction *instruction, unsigned argument)
@@ -380,21 +370,6 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 		return;
 	case ZYDIS_MNEMONIC_XGETBV:
 		set_emulated(instruction, EMULATE_XGETBV, 0);
-		return;
-	case ZYDIS_MNEMONIC_RDTSC:
-		set_result(instruction, RESULT_RDTSC, NULL);
-		return;
-	case ZYDIS_MNEMONIC_RDTSCP:
-		set_result(instruction, RESULT_RDTSCP, NULL);
-		return;
-	case ZYDIS_MNEMONIC_RDRAND:
-		set_result(instruction, RESULT_RDRAND, &operands[0]);
-		return;
-	case ZYDIS_MNEMONIC_RDSEED:
-		set_result(instruction, RESULT_RDSEED, &operands[0]);
-		return;
-	case ZYDIS_MNEMONIC_RDPID:
-		set_result(instruction, RESULT_RDPID, &operands[0]);
 		return;
 	case ZYDIS_MNEMONIC_POPF:
 	case ZYDIS_MNEMONIC_POPFD:
@@ -499,8 +474,245 @@ static bool is_umip(ZydisMnemonic mnemonic)
 	       mnemonic == ZYDIS_MNEMONIC_SMSW;
 }
 
+/* -- recording ----------------------------------------------------------- */
+
+/* Results that differ from one time to the next: the stub gets them, and the log keeps them. */
+static bool classify_result(
+        struct instruction *instruction, const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+{
+	unsigned what;
+
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_RDTSC:
+		what = RESULT_RDTSC;
+		break;
+	case ZYDIS_MNEMONIC_RDTSCP:
+		what = RESULT_RDTSCP;
+		break;
+	case ZYDIS_MNEMONIC_RDRAND:
+		what = RESULT_RDRAND;
+		break;
+	case ZYDIS_MNEMONIC_RDSEED:
+		what = RESULT_RDSEED;
+		break;
+	case ZYDIS_MNEMONIC_RDPID:
+		what = RESULT_RDPID;
+		break;
+	default:
+		return false;
+	}
+	if (what >= RESULT_RDRAND)
+		what |= (unsigned)register_number(operands[0].reg.value) << 4 | operands[0].size / 8u << 8;
+	set_emulated(instruction, EMULATE_RESULT, what);
+	return true;
+}
+
+/* Shows or changes state that is none of the program's memory, or touches memory without using it. */
+static bool touches_no_data(const ZydisDecodedInstruction *zydis)
+{
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_CLFLUSH:
+	case ZYDIS_MNEMONIC_CLFLUSHOPT:
+	case ZYDIS_MNEMONIC_CLWB:
+	case ZYDIS_MNEMONIC_CLDEMOTE:
+	case ZYDIS_MNEMONIC_LEA:
+		return true;
+	default:
+		return zydis->meta.category == ZYDIS_CATEGORY_PREFETCH;
+	}
+}
+
+/* What a register in place of the operand would not do, or what reads or writes less than its operand. */
+static bool is_exotic(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *memory)
+{
+	bool rip = memory->mem.base == ZYDIS_REGISTER_RIP || memory->mem.base == ZYDIS_REGISTER_EIP;
+
+	if (memory->mem.type != ZYDIS_MEMOP_TYPE_MEM || memory->encoding == ZYDIS_OPERAND_ENCODING_NONE)
+		return true;
+	/* The GS base is ours, and few use their own. */
+	if (memory->mem.segment == ZYDIS_REGISTER_GS || (memory->mem.segment == ZYDIS_REGISTER_FS && rip))
+		return true;
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_VMASKMOVPS:
+	case ZYDIS_MNEMONIC_VMASKMOVPD:
+	case ZYDIS_MNEMONIC_VPMASKMOVD:
+	case ZYDIS_MNEMONIC_VPMASKMOVQ:
+	case ZYDIS_MNEMONIC_MOVDIR64B:
+	case ZYDIS_MNEMONIC_ENQCMD:
+	case ZYDIS_MNEMONIC_ENQCMDS:
+	case ZYDIS_MNEMONIC_FLDENV:
+	case ZYDIS_MNEMONIC_FRSTOR:
+	case ZYDIS_MNEMONIC_FXRSTOR:
+	case ZYDIS_MNEMONIC_FXRSTOR64:
+	case ZYDIS_MNEMONIC_XRSTOR:
+	case ZYDIS_MNEMONIC_XRSTOR64:
+	case ZYDIS_MNEMONIC_LFS:
+	case ZYDIS_MNEMONIC_LSS:
+	case ZYDIS_MNEMONIC_LAR:
+	case ZYDIS_MNEMONIC_LSL:
+	case ZYDIS_MNEMONIC_VERR:
+	case ZYDIS_MNEMONIC_VERW:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool names_segment(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+{
+	for (unsigned i = 0; i < zydis->operand_count_visible; i++) {
+		if (operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+		        ZydisRegisterGetClass(operands[i].reg.value) == ZYDIS_REGCLASS_SEGMENT)
+			return true;
+	}
+	return false;
+}
+
+static enum access_kind stack_access(
+        const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+{
+	bool wide = zydis->operand_width == 64, memory = operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY;
+
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_PUSH:
+		if (!wide || names_segment(zydis, operands) || operands[0].reg.value == ZYDIS_REGISTER_RSP ||
+		        (memory && is_exotic(zydis, &operands[0])))
+			return ACCESS_NONE;
+		return memory ? ACCESS_PUSH_MEMORY : ACCESS_PUSH;
+	case ZYDIS_MNEMONIC_POP:
+		if (!wide || memory || names_segment(zydis, operands) ||
+		        operands[0].reg.value == ZYDIS_REGISTER_RSP)
+			return ACCESS_NONE;
+		return ACCESS_POP;
+	case ZYDIS_MNEMONIC_LEAVE:
+		return wide ? ACCESS_LEAVE : ACCESS_NONE;
+	default:
+		return ACCESS_NONE;
+	}
+}
+
+static bool is_general(const ZydisDecodedOperand *operand)
+{
+	return operand->type != ZYDIS_OPERAND_TYPE_REGISTER || register_number(operand->reg.value) != NO_REGISTER;
+}
+
+static enum access_kind x87_access(const ZydisDecodedInstruction *zydis, unsigned actions)
+{
+	if (!(actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+		return ACCESS_USE;
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_FSTP:
+	case ZYDIS_MNEMONIC_FISTP:
+	case ZYDIS_MNEMONIC_FISTTP:
+	case ZYDIS_MNEMONIC_FBSTP:
+		return ACCESS_POP_STORE;
+	default:
+		return ACCESS_STORE;
+	}
+}
+
+/* Exchanges with memory, and cmpxchg and xadd, which change registers besides, whether locked or not. */
+static bool is_atomic(const ZydisDecodedInstruction *zydis)
+{
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_XCHG:
+	case ZYDIS_MNEMONIC_XADD:
+	case ZYDIS_MNEMONIC_CMPXCHG:
+	case ZYDIS_MNEMONIC_CMPXCHG8B:
+	case ZYDIS_MNEMONIC_CMPXCHG16B:
+		return true;
+	default:
+		return zydis->attributes & ZYDIS_ATTRIB_HAS_LOCK;
+	}
+}
+
+static enum access_kind data_access(const struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands, const ZydisDecodedOperand *memory)
+{
+	unsigned actions = memory->actions;
+	bool reads = actions & ZYDIS_OPERAND_ACTION_MASK_READ, writes = actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+
+	if (is_exotic(zydis, memory) || instruction->bit_string || is_atomic(zydis))
+		return ACCESS_NONE;
+	if (instruction->x87)
+		return x87_access(zydis, actions);
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_MOV:
+	case ZYDIS_MNEMONIC_MOVZX:
+	case ZYDIS_MNEMONIC_MOVSX:
+	case ZYDIS_MNEMONIC_MOVSXD:
+		if (reads && names_segment(zydis, operands))
+			return ACCESS_NONE;
+		return reads ? ACCESS_LOAD : ACCESS_STORE;
+	default:
+		break;
+	}
+	if (reads && writes) {
+		for (unsigned i = 0; i < zydis->operand_count; i++) {
+			if (!is_general(&operands[i]) &&
+			        ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_FLAGS)
+				return ACCESS_NONE;
+		}
+		return ACCESS_MODIFY;
+	}
+	if (writes)
+		return ACCESS_STORE;
+	return ACCESS_USE;
+}
+
+/* Does it leave something in the vector or x87 registers? */
+static bool changes_vectors(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+{
+	if (zydis->meta.category == ZYDIS_CATEGORY_XSAVE || zydis->meta.category == ZYDIS_CATEGORY_X87_ALU ||
+	        zydis->meta.category == ZYDIS_CATEGORY_SSE || zydis->meta.category == ZYDIS_CATEGORY_XSAVEOPT)
+		return true;
+	for (unsigned i = 0; i < zydis->operand_count; i++) {
+		if (!is_general(&operands[i]) && operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		        ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_FLAGS &&
+		        ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_IP)
+			return true;
+	}
+	return false;
+}
+
+static void classify_recorded(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands, enum translate_mode mode)
+{
+	const ZydisDecodedOperand *memory = NULL;
+
+	if (classify_result(instruction, zydis, operands))
+		return;
+	if (zydis->mnemonic == ZYDIS_MNEMONIC_WRFSBASE) {
+		set_emulated(instruction, EMULATE_WRFSBASE,
+		        register_number(operands[0].reg.value) | operands[0].size / 8u << 4);
+		return;
+	}
+	if (instruction->kind == KIND_EMULATE && EMULATE_KIND(instruction->detail) == EMULATE_NATIVE) {
+		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
+		return;
+	}
+	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))
+		return;
+	for (unsigned i = 0; i < zydis->operand_count; i++) {
+		if (is_access(zydis, &operands[i]) && (!memory || operands[i].encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM))
+			memory = &operands[i];
+	}
+	if (!memory && !instruction->umip)
+		return;
+	if (memory) {
+		instruction->access = stack_access(zydis, operands);
+		if (!instruction->access && zydis->mnemonic != ZYDIS_MNEMONIC_PUSH &&
+		        zydis->mnemonic != ZYDIS_MNEMONIC_POP)
+			instruction->access = data_access(instruction, zydis, operands, memory);
+		instruction->access_size = memory->size / 8;
+	}
+	if (!instruction->access)
+		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
+	(void)mode;
+}
+
 static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
-        const ZydisDecodedOperand *operands)
+        const ZydisDecodedOperand *operands, enum translate_mode mode)
 {
 	instruction->length = zydis->length;
 	instruction->opcode = zydis->opcode;
@@ -515,6 +727,8 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	classify(instruction, zydis, operands);
 	if (needs_gs_base(instruction))
 		set_emulated(instruction, EMULATE_NATIVE, 0);
+	if (mode != TRANSLATE_RUN)
+		classify_recorded(instruction, zydis, operands, mode);
 	if (zydis->raw.imm[0].is_relative)
 		instruction->target = instruction->pc + instruction->length + zydis->raw.imm[0].value.s;
 
@@ -532,7 +746,8 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	}
 }
 
-void decode_instruction(struct instruction *instruction, uint64_t pc, const uint8_t *bytes, unsigned size)
+void decode_instruction(struct instruction *instruction, uint64_t pc, const uint8_t *bytes, unsigned size,
+        enum translate_mode mode)
 {
 	/* The mode and the widths never vary, so this is only filled in, never changed. */
 	ZydisDecoder decoder;
@@ -560,7 +775,7 @@ void decode_instruction(struct instruction *instruction, uint64_t pc, const uint
 		status =
 		        ZydisDecoderDecodeOperands(&decoder, &context, &zydis, operands, zydis.operand_count);
 	if (ZYAN_SUCCESS(status)) {
-		examine(instruction, &zydis, operands);
+		examine(instruction, &zydis, operands, mode);
 		return;
 	}
 	instruction->length = size;
@@ -675,15 +890,10 @@ static struct instruction *discover_instruction(struct discovery *discovery, uin
 
 	if (!instruction)
 		return NULL;
-	decode_instruction(instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes));
+	decode_instruction(instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes),
+	        request->mode);
 	if (instruction->kind == KIND_UNREADABLE)
 		return NULL;
-	if (instruction->logged && request->mode != TRANSLATE_RUN) {
-		instruction->kind = KIND_EMULATE;
-		instruction->detail = instruction->logged;
-		instruction->use = LIVE_ALL;
-		instruction->kill = 0;
-	}
 	if (!map_add(&region->by_pc, pc, region->instruction_count)) {
 		discovery->failed = true;
 		return NULL;

@@ -58,6 +58,23 @@ enum memory_kind {
 	MEMORY_GS_IMPLICIT, /* gs:[rsi], [rbx+al], [rdi] of string instructions, xlat, maskmov */
 };
 
+/*
+ * How an instruction's memory operand is recorded, see shadow.c. Instructions that
+ * fit none of these are executed natively, and the log keeps what they left.
+ */
+enum access_kind {
+	ACCESS_NONE,        /* no memory, or none that is the program's data */
+	ACCESS_LOAD,        /* into a general register, which then has all that was read */
+	ACCESS_USE,         /* reads */
+	ACCESS_STORE,       /* writes and does nothing else, so that it can be done twice */
+	ACCESS_MODIFY,      /* reads and writes, and has a form with a register in place of memory */
+	ACCESS_POP_STORE,   /* x87 stores that pop */
+	ACCESS_PUSH,        /* of a register or an immediate number */
+	ACCESS_PUSH_MEMORY,
+	ACCESS_POP,
+	ACCESS_LEAVE,
+};
+
 /* Where the parts of an instruction are, as offsets into its bytes; 0: absent. */
 struct encoding {
 	uint8_t rex;      /* a REX that counts */
@@ -87,7 +104,6 @@ struct instruction {
 	uint16_t used;   /* registers it uses other than to form the rewritten operand's address */
 	uint16_t pop;    /* ret n: n */
 	uint32_t detail; /* KIND_EMULATE, KIND_IMAGE: EMULATE_DETAIL() */
-	uint32_t logged; /* EMULATE_DETAIL() of what recording and replay do in its place, or 0 */
 	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 	uint8_t length;  /* for UNDEFINED, TOO_LONG and UNREADABLE: as many bytes as were looked at */
 	uint8_t kind;    /* enum instruction_kind */
@@ -108,6 +124,9 @@ struct instruction {
 	bool is_pop; /* pop [mem] */
 	bool xstate; /* xsave, xrstor and their kind: edx:eax says which state */
 	bool may_fault;
+	uint8_t access;      /* enum access_kind; only while recording */
+	uint8_t access_size; /* in bytes */
+	uint16_t address_registers; /* that form the address of its operand in memory */
 	bool writes_memory; /* by a memory operand that is not just the stack of push and call */
 	struct encoding encoding;
 };
@@ -151,6 +170,7 @@ static inline struct instruction *region_at(
 }
 
 /* Decodes one instruction; `size` bytes of it could be read. */
-void decode_instruction(struct instruction *instruction, uint64_t pc, const uint8_t *bytes, unsigned size);
+void decode_instruction(struct instruction *instruction, uint64_t pc, const uint8_t *bytes, unsigned size,
+        enum translate_mode mode);
 
 #endif

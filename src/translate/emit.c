@@ -244,6 +244,36 @@ void emit_add_number(struct emitter *emitter, uint8_t reg, int32_t number)
 	emit_u32(emitter, number);
 }
 
+/*
+ *     mov  gs:[SLOT_RAX], rax
+ *     lahf
+ *     seto al
+ *     mov  gs:[SLOT_FLAGS], rax
+ *     mov  rax, gs:[SLOT_RAX]
+ */
+void emit_save_flags(struct emitter *emitter)
+{
+	emit_spill(emitter, RAX, SLOT_RAX);
+	EMIT(emitter, 0x9f, 0x0f, 0x90, 0xc0);
+	emit_spill(emitter, RAX, SLOT_FLAGS);
+	emit_reload(emitter, RAX, SLOT_RAX);
+}
+
+/*
+ *     mov  gs:[SLOT_RAX], rax
+ *     mov  rax, gs:[SLOT_FLAGS]
+ *     add  al, 127              ; overflows if there was an overflow
+ *     sahf
+ *     mov  rax, gs:[SLOT_RAX]
+ */
+void emit_restore_flags(struct emitter *emitter)
+{
+	emit_spill(emitter, RAX, SLOT_RAX);
+	emit_reload(emitter, RAX, SLOT_FLAGS);
+	EMIT(emitter, 0x04, 0x7f, 0x9e);
+	emit_reload(emitter, RAX, SLOT_RAX);
+}
+
 void emit_literal(struct emitter *emitter, bool is_address, uint64_t value, unsigned end)
 {
 	struct literal *literal = PUSH(emitter, emitter, literals, literal_count, literal_capacity);

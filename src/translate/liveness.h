@@ -43,7 +43,7 @@ static inline bool liveness_flags_dead_at_entry(const struct block *block)
 	return !(block->live_in & LIVE_SHOWN(FLAGS_ALL));
 }
 
-/* Will the program read no status flag as it is at the start of the block? A debugger might. */
+/* The same where only the program's own instructions count. */
 static inline bool liveness_flags_unread_at_entry(const struct block *block)
 {
 	return !(block->live_in & LIVE_FLAGS(FLAGS_ALL));

@@ -10,35 +10,8 @@
 #include <string.h>
 
 #include "translate/liveness.h"
-#include "translate/lower.h"
+#include "translate/lowering.h"
 #include "translate/operand.h"
-
-struct lowering {
-	struct emitter *emitter;
-	struct region *region;
-	const struct translate_request *request;
-	const struct block *following; /* the block that is emitted next, or NULL */
-};
-
-static uint32_t in_a(uint8_t reg)
-{
-	return RECORD_SCRATCH_A | (uint32_t)reg << 8;
-}
-
-static uint32_t in_b(uint8_t reg)
-{
-	return RECORD_SCRATCH_B | (uint32_t)reg << 12;
-}
-
-static uint32_t biased(uint8_t reg)
-{
-	return RECORD_BIASED | (uint32_t)reg << 8;
-}
-
-static uint64_t next_pc(const struct instruction *instruction)
-{
-	return instruction->pc + instruction->length;
-}
 
 /* -- memory operands ----------------------------------------------------- */
 
@@ -223,7 +196,7 @@ static void lower_gs_implicit(struct lowering *lowering, const struct instructio
  *     lea  rcx, [rcx+rax]
  *     mov  rax, gs:[SLOT_SCRATCH_B])
  */
-static void lower_address(struct lowering *lowering, const struct instruction *instruction)
+void lower_address(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
 
@@ -405,7 +378,7 @@ static void lower_call(struct lowering *lowering, const struct instruction *inst
  *     mov  gs:[SLOT_RCX], rcx
  *     mov  gs:[SLOT_R11], r11
  */
-static void lower_probe_spills(struct lowering *lowering, const struct instruction *instruction)
+void lower_probe_spills(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
 
@@ -585,12 +558,39 @@ static void lower_image(struct lowering *lowering, const struct instruction *ins
 
 /* -- blocks -------------------------------------------------------------- */
 
+/* What is done differently while recording; false: nothing is. */
+static bool lower_recorded(struct lowering *lowering, const struct instruction *instruction)
+{
+	switch (instruction->kind) {
+	case KIND_PLAIN:
+		if (!instruction->access)
+			return false;
+		shadow_access(lowering, instruction);
+		return true;
+	case KIND_CALL:
+		shadow_call(lowering, instruction);
+		return true;
+	case KIND_CALL_INDIRECT:
+	case KIND_JUMP_INDIRECT:
+		shadow_indirect(lowering, instruction);
+		return true;
+	case KIND_RETURN:
+		shadow_return(lowering, instruction);
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void lower_instruction(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
 	uint32_t refused = instruction->kind == KIND_REFUSED ? RECORD_REFUSED : 0;
 
+	lowering->start = emit_offset(emitter);
 	emit_record(emitter, instruction->pc, RECORD_BOUNDARY | refused);
+	if (lowering->request->mode == TRANSLATE_RECORD && lower_recorded(lowering, instruction))
+		return;
 	switch (instruction->kind) {
 	case KIND_PLAIN:
 	case KIND_LEA:
@@ -765,7 +765,10 @@ static void lower_position(struct lowering *lowering, const struct block *block)
 	struct emitter *emitter = lowering->emitter;
 
 	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
-	if (liveness_flags_dead_at_entry(block)) {
+	bool dead = lowering->request->mode == TRANSLATE_RECORD ? liveness_flags_unread_at_entry(block)
+	                                                        : liveness_flags_dead_at_entry(block);
+
+	if (dead) {
 		emit_count(emitter, (int32_t)block->count);
 		return;
 	}
@@ -827,12 +830,16 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 	block->offset = entry->offset;
 	if (lowering->request->self_check)
 		lower_check(lowering, block);
-	if (lowering->request->mode == TRANSLATE_REPLAY && !lowering->request->exact)
-		lower_stop(lowering, block);
-	else if (lowering->request->count)
+	if (lowering->request->mode == TRANSLATE_REPLAY) {
+		if (!lowering->request->exact)
+			lower_stop(lowering, block);
+	} else if (request_counts(lowering->request)) {
 		lower_position(lowering, block);
-	for (uint32_t i = 0; i < block->count; i++)
+	}
+	for (uint32_t i = 0; i < block->count; i++) {
+		lowering->left = block->count - i;
 		lower_instruction(lowering, region_at(lowering->region, block, i));
+	}
 	if (lowering->request->exact)
 		emit_exit(emitter, block->next);
 	else if (last->kind < KIND_JUMP)
@@ -853,4 +860,5 @@ void lower_region(struct emitter *emitter, struct region *region, const struct t
 		falls = instruction_falls_through(region_at(region, block, block->count - 1));
 		reached = block->next;
 	}
+	shadow_misses(&lowering);
 }

@@ -107,6 +107,14 @@ void operand_copy_flat(struct emitter *emitter, const struct instruction *instru
 	emit_rest(emitter, instruction, instruction->encoding.prefix_count);
 }
 
+/* a0 mov al,[m]  a1 mov eax,[m]  a2 mov [m],al  a3 mov [m],eax  ->  8a 8b 88 89 with reg = 0 */
+static uint8_t moffs_opcode(const struct instruction *instruction)
+{
+	static const uint8_t opcodes[4] = {0x8a, 0x8b, 0x88, 0x89};
+
+	return opcodes[instruction->opcode & 3];
+}
+
 void operand_replace(struct emitter *emitter, const struct instruction *instruction, uint8_t reg, bool flat)
 {
 	const struct encoding *encoding = &instruction->encoding;
@@ -114,15 +122,63 @@ void operand_replace(struct emitter *emitter, const struct instruction *instruct
 	/* 67 says more than how to form this address in movdir64b; it does no harm on a truncated one. */
 	emit_prefixes(emitter, instruction, flat, flat, REX_X | REX_B | (encoding->moffs ? REX_R : 0));
 	if (encoding->moffs) {
-		/* a0 mov al,[m]  a1 mov eax,[m]  a2 mov [m],al  a3 mov [m],eax  ->  8a 8b 88 89 with reg = 0
-		 */
-		static const uint8_t opcodes[4] = {0x8a, 0x8b, 0x88, 0x89};
-
-		EMIT(emitter, opcodes[instruction->opcode & 3], reg);
+		EMIT(emitter, moffs_opcode(instruction), reg);
 		return;
 	}
 	emit_opcode(emitter, instruction, VEX_X | VEX_B);
 	EMIT(emitter, (instruction->bytes[encoding->modrm] & 0x38) | reg);
+	emit_rest(emitter, instruction, encoding->tail);
+}
+
+void operand_copy_shadow(struct emitter *emitter, const struct instruction *instruction)
+{
+	const struct encoding *encoding = &instruction->encoding;
+	uint32_t start;
+
+	EMIT(emitter, 0x65);
+	emit_prefixes(emitter, instruction, true, false, 0);
+	start = emit_offset(emitter) - encoding->prefix_count;
+	if (instruction->memory == MEMORY_RIP)
+		emit_fixup(emitter, FIXUP_NEAR, instruction->target - emitter->pc, start + encoding->disp,
+		        instruction->length - encoding->disp);
+	emit_rest(emitter, instruction, encoding->prefix_count);
+}
+
+void operand_replace_offset(
+        struct emitter *emitter, const struct instruction *instruction, uint8_t reg, int32_t offset)
+{
+	const struct encoding *encoding = &instruction->encoding;
+	uint8_t modrm;
+
+	emit_prefixes(emitter, instruction, true, true, REX_X | REX_B | (encoding->moffs ? REX_R : 0));
+	if (encoding->moffs) {
+		modrm = 0;
+		EMIT(emitter, moffs_opcode(instruction));
+	} else {
+		modrm = instruction->bytes[encoding->modrm] & 0x38;
+		emit_opcode(emitter, instruction, VEX_X | VEX_B);
+	}
+	if (offset == 0) {
+		EMIT(emitter, modrm | reg);
+	} else {
+		EMIT(emitter, 0x80 | modrm | reg);
+		emit_u32(emitter, (uint32_t)offset);
+	}
+	if (!encoding->moffs)
+		emit_rest(emitter, instruction, encoding->tail);
+}
+
+void operand_to_register(struct emitter *emitter, const struct instruction *instruction, uint8_t reg)
+{
+	const struct encoding *encoding = &instruction->encoding;
+
+	emit_prefixes(emitter, instruction, true, true, REX_X | REX_B | (encoding->moffs ? REX_R : 0));
+	if (encoding->moffs) {
+		EMIT(emitter, moffs_opcode(instruction), 0xc0 | reg);
+		return;
+	}
+	emit_opcode(emitter, instruction, VEX_X | VEX_B);
+	EMIT(emitter, 0xc0 | (instruction->bytes[encoding->modrm] & 0x38) | reg);
 	emit_rest(emitter, instruction, encoding->tail);
 }
 

@@ -25,6 +25,14 @@ void operand_replace(struct emitter *emitter, const struct instruction *instruct
 /* The same for a gather: reg in place of its base register, no segment override. */
 void operand_replace_base(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);
 
+/* With gs: for its segment override. */
+void operand_copy_shadow(struct emitter *emitter, const struct instruction *instruction);
+/* The instruction with [reg+offset] for its memory operand, flat; reg as from operand_pick. */
+void operand_replace_offset(
+        struct emitter *emitter, const struct instruction *instruction, uint8_t reg, int32_t offset);
+/* The instruction with a register, one of the first eight, in place of its memory operand. */
+void operand_to_register(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);
+
 /* reg = the operand's address, without its segment's base. Registers must still be the program's. */
 void operand_offset(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);
 /* mov reg, [operand], 64 bits. Not for gs: and not for a far [rip+x]. */

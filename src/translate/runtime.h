@@ -72,6 +72,9 @@
 /* mov r11, [rsp-8], before the push of an indirect call: when it faults, the push would have, as a write. */
 #define CALL_PEEK_BYTES 0x4c, 0x8b, 0x5c, 0x24, 0xf8
 
+/* While recording: the shadow of an address below this bit is that of the address with the bit set. */
+#define FOLD_BIT 46
+
 /* A place in the code cache. */
 #define PLACE(segment, offset) ((uint32_t)(segment) << 28 | (uint32_t)(offset))
 #define PLACE_SEGMENT(place)   ((place) >> 28)
@@ -128,7 +131,8 @@
 #define EMULATE_STATE    12 /* executed natively; the log has the registers it left. Argument: 1: vector state too */
 #define EMULATE_STRING   13 /* movs, stos, lods, cmps, scas: argument: STRING_* */
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
-#define EMULATE_COUNT    15
+#define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
+#define EMULATE_COUNT    16
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)

@@ -119,9 +119,15 @@ struct translate_request {
 	unsigned exact;
 	/* Recording: the program has memory below 2^46, whose shadow is that of the address with bit 46 set. */
 	bool low_memory;
+	bool low_stack; /* the stack may be there, too */
 	/* xsave and its family must not touch state components outside this mask; 0: no need to mask. */
 	uint64_t xstate_mask;
 };
+
+static inline bool request_counts(const struct translate_request *request)
+{
+	return request->count || request->mode != TRANSLATE_RUN;
+}
 
 /* Returns 0, -EFAULT when not a single byte at pc can be read, -ENOMEM, or -EINVAL when `exact` instructions
  * from pc on are more than one block. */

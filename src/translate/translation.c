@@ -82,7 +82,7 @@ int translate(const struct translate_request *request, struct translation *out)
 		return -EINVAL;
 	}
 	emit_init(&emitter, out, request->pc);
-	if (request->count || request->mode != TRANSLATE_RUN)
+	if (request_counts(request))
 		liveness_compute(&region);
 	lower_region(&emitter, &region, request);
 	emit_tail(&emitter, &region);
