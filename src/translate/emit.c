@@ -391,7 +391,7 @@ void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t count, bool f
  *     lahf
  *     seto al
  */
-void emit_keep_flags(struct emitter *emitter)
+void emit_flags_to_rax(struct emitter *emitter)
 {
 	emit_spill(emitter, RAX, SLOT_RAX);
 	EMIT(emitter, 0x9f, 0x0f, 0x90, 0xc0);
@@ -402,7 +402,7 @@ void emit_keep_flags(struct emitter *emitter)
  *     sahf
  *     mov  rax, gs:[SLOT_RAX]
  */
-void emit_restore_flags(struct emitter *emitter)
+void emit_flags_from_rax(struct emitter *emitter)
 {
 	EMIT(emitter, 0x04, 0x7f, 0x9e);
 	emit_reload(emitter, RAX, SLOT_RAX);
@@ -552,7 +552,7 @@ static void emit_stops(struct emitter *emitter)
 		emit_record(emitter, stop->pc, RECORD_TRANSIT);
 		emit_count(emitter, -(int32_t)stop->count);
 		if (stop->flags)
-			emit_restore_flags(emitter);
+			emit_flags_from_rax(emitter);
 		emit_spill(emitter, RCX, SLOT_RCX);
 		emit_record(emitter, stop->pc, RECORD_TRANSIT | RECORD_RCX);
 		emit_address(emitter, RCX, stop->pc);

@@ -107,8 +107,8 @@ void emit_count(struct emitter *emitter, int32_t count);
 /* jg to code that undoes the count and leaves for ROUTINE_STOP; `flags`: see struct stop */
 void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t count, bool flags);
 /* ah, al = the program's status flags, its rax in SLOT_RAX; and back */
-void emit_keep_flags(struct emitter *emitter);
-void emit_restore_flags(struct emitter *emitter);
+void emit_flags_to_rax(struct emitter *emitter);
+void emit_flags_from_rax(struct emitter *emitter);
 struct entry *emit_entry(struct emitter *emitter, uint64_t pc, bool wants_thunk); /* NULL: out of memory */
 /* The thunk for pc, which falls into what is emitted next; *thunk: its offset. Returns the offset of its
  * rel32. */

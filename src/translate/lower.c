@@ -800,11 +800,11 @@ static void lower_stop(struct lowering *lowering, const struct block *block)
 
 	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	if (keep)
-		emit_keep_flags(emitter);
+		emit_flags_to_rax(emitter);
 	emit_count(emitter, (int32_t)block->count);
 	emit_jump_stop(emitter, block->pc, block->count, keep);
 	if (keep)
-		emit_restore_flags(emitter);
+		emit_flags_from_rax(emitter);
 }
 
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
