@@ -318,8 +318,7 @@ static void context_from_registers(struct kernel_sigcontext *c, const struct reg
 	c->eflags = regs->flags;
 }
 
-/* The program's state at a place in translated code, before the instruction there. */
-static void registers_from_code(
+void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	struct registers *regs = &thread->regs;

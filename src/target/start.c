@@ -42,10 +42,22 @@ static void map_segment(const struct segment_layout *segment, int memfd, bool fi
 	        file + segment->code);
 	map(base + segment->directory, segment->directory_size + segment->records_size, K_PROT_READ,
 	        K_MAP_SHARED, memfd, file + segment->directory);
+	if (first && segment->logs_size)
+		map(base + segment->logs, segment->logs_size, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED, memfd,
+		        file + segment->logs);
 	if (first)
 		map(base + LAYOUT_CHANNEL, LAYOUT_CHANNEL_BYTES, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED,
 		        memfd, file + LAYOUT_CHANNEL);
 	syscall3(__NR_madvise, base, segment->size, K_MADV_DONTDUMP);
+}
+
+/* In replay there is one thread, whose slots are the same in all segments, and the replayer's to see. */
+static void share_slots(const struct process *p, int memfd)
+{
+	for (uint32_t n = 0; n < p->segment_count; n++)
+		map(p->segments[n].base + LAYOUT_THREADS + THREAD_STRIDE, THREAD_FPSTATE,
+		        K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED, memfd,
+		        p->segments[0].file + LAYOUT_THREADS + THREAD_STRIDE);
 }
 
 void start(void)
@@ -62,6 +74,8 @@ void start(void)
 		p->segments[n] = *(const struct segment_layout *)&i->segments[n];
 	for (uint32_t n = 0; n < p->segment_count; n++)
 		map_segment(&p->segments[n], i->memfd, n == 0);
+	if (replaying())
+		share_slots(p, i->memfd);
 	syscall1(__NR_close, i->memfd);
 
 	thread_prepare(thread, 1);
@@ -76,4 +90,6 @@ void start(void)
 	install_altstack(thread);
 	install_handlers(p->actions);
 	set_kernel_mask(thread->mask);
+	if (replaying())
+		replay_start(thread);
 }
