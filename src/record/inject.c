@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/shadow_plan.h"
 #include "record/tracee.h"
 
 #define MEGABYTE         (1ul << 20)
@@ -39,6 +40,7 @@ struct placement {
 	struct segment_layout layouts[MAX_SEGMENTS];
 	unsigned count;
 	uint64_t threads, file_size;
+	struct shadow_plan shadow; /* while recording */
 };
 
 __attribute__((format(printf, 3, 4))) static struct space *fail(
@@ -171,27 +173,36 @@ static void tell_apart(const struct maps *maps, struct segment_layout layouts[2]
 		layouts[0].base = lower;
 }
 
-static bool plan_placement(pid_t pid, const struct maps *maps, uint64_t vdso, const struct cache_size *size,
-        struct placement *placement)
+static bool plan_placement(const struct tracee *tracee, const struct maps *maps, uint64_t vdso,
+        const struct cache_size *size, bool record, struct placement *placement)
 {
-	uint64_t low, high;
+	uint64_t low, high, logs = record ? MAX_RECORDED_THREADS * LOG_STRIDE : 0;
+	/* While recording a thread's memory is part of its shadow. */
+	uint64_t threads = record ? 1 : size->threads;
 
 	placement->threads = size->threads;
 	placement->count = 1;
-	space_plan(placement->layouts, MAX_SEGMENTS, size->threads, size->code);
+	space_plan(placement->layouts, MAX_SEGMENTS, threads, size->code, logs);
 	uint64_t hint = vdso ? vdso : maps->mappings[maps->count - 1].start;
 	placement->layouts[0].base = place_near_libraries(maps, hint, placement->layouts[0].size);
 	if (!placement->layouts[0].base)
 		return false;
-	executable_range(pid, maps, &low, &high);
+	executable_range(tracee->pid, maps, &low, &high);
 	if (high && far_apart(low, high, &placement->layouts[0])) {
-		placement->layouts[1].base = place_near_executable(maps, low, high, &placement->layouts[1]);
+		/* Low memory is reached as such from anywhere, and its shadow from where bit FOLD_BIT leads. */
+		uint64_t fold = record && low < 1ul << FOLD_BIT ? 1ul << FOLD_BIT : 0;
+		placement->layouts[1].base =
+		        place_near_executable(maps, low | fold, high | fold, &placement->layouts[1]);
 		if (placement->layouts[1].base) {
 			placement->count = 2;
 			tell_apart(maps, placement->layouts);
 		}
 	}
-	placement->file_size = space_plan(placement->layouts, placement->count, size->threads, size->code);
+	placement->file_size = space_plan(placement->layouts, placement->count, threads, size->code, logs);
+	if (record) {
+		shadow_plan(&placement->shadow, maps, hint, tracee->registers.rsp, low, high);
+		placement->threads = placement->shadow.thread_count;
+	}
 	return true;
 }
 
@@ -259,6 +270,16 @@ static int map_in_target(struct tracee *tracee, const struct placement *placemen
 		if (at != (int64_t)layout->base)
 			return at < 0 ? (int)at : -EEXIST;
 	}
+	const struct shadow_plan *shadow = &placement->shadow;
+	for (unsigned i = 0; i < shadow->window_count; i++) {
+		uint64_t start = (shadow->windows[i].start + shadow->distances[1]) & -4096ul;
+		uint64_t end = (shadow->windows[i].end + shadow->distances[1] + 4095) & -4096ul;
+		int64_t at = tracee_syscall(tracee, SYS_mmap, start, end - start, PROT_READ | PROT_WRITE,
+		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+		if (at != (int64_t)start)
+			return at < 0 ? (int)at : -EEXIST;
+		tracee_syscall(tracee, SYS_madvise, start, end - start, MADV_DONTDUMP, 0, 0, 0);
+	}
 	uint64_t base = placement->layouts[0].base;
 	int64_t at = tracee_syscall(tracee, SYS_mmap, base, LAYOUT_PROCESS, PROT_READ | PROT_EXEC,
 	        MAP_SHARED | MAP_FIXED, (uint64_t)target_fd, 0);
@@ -277,6 +298,20 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->children = options->children;
 	info->announce_exit = options->announce_exit;
 	info->count = options->count;
+	info->first_distance = THREAD_STRIDE;
+	if (options->replay)
+		info->mode = MODE_REPLAY;
+	if (options->record) {
+		const struct shadow_plan *shadow = &placement->shadow;
+		info->mode = MODE_RECORD;
+		info->dictionary_bits = options->dictionary_bits;
+		info->interval = options->interval;
+		info->low_memory = shadow->low_memory;
+		info->window_count = shadow->window_count;
+		memcpy(info->windows, shadow->windows, sizeof info->windows);
+		memcpy(info->distances, shadow->distances, sizeof info->distances);
+		info->first_distance = shadow->distances[1];
+	}
 	info->memfd = target_fd;
 	info->pid = tracee->pid;
 	info->space = space->id;
@@ -315,6 +350,11 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 		        why, why_size, "cannot map the code cache: %s; see 'ulimit -v'", strerror(-error));
 	}
 	fill_info(space, placement, options, tracee, target_fd);
+	if (options->record)
+		space->mode = TRANSLATE_RECORD;
+	if (options->replay)
+		space->mode = TRANSLATE_REPLAY;
+	space->low_memory = placement->shadow.low_memory;
 	tracee->registers.rip = placement->layouts[0].base + header->start;
 	/* Not in a system call as far as the kernel is concerned: nothing to restart. */
 	tracee->registers.orig_rax = (uint64_t)-1;
@@ -343,7 +383,7 @@ struct space *inject(
 		struct cache_size size = sizes[i];
 		if (options->cache && options->cache < size.code)
 			size.code = (options->cache + CODE_PAGE - 1) & -CODE_PAGE;
-		if (plan_placement(pid, &memory->maps, vdso, &size, &placement) &&
+		if (plan_placement(&tracee, &memory->maps, vdso, &size, options->record, &placement) &&
 		        (left == UINT64_MAX || placement.file_size < left / 2))
 			break;
 	}
@@ -357,6 +397,26 @@ struct space *inject(
 		space = install(&tracee, &placement, options, why, why_size);
 	error = tracee_deinit(&tracee);
 	memory_changed(memory);
+	if (error && space) {
+		space_destroy(space);
+		return fail(why, why_size, "cannot start it: %s", strerror(-error));
+	}
+	return space;
+}
+
+struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts, unsigned count,
+        uint64_t threads, const struct injection *options, char *why, size_t why_size)
+{
+	struct placement placement = {
+	        .count = count, .threads = threads, .file_size = layouts[count - 1].file + layouts[count - 1].size};
+	struct tracee tracee;
+
+	memcpy(placement.layouts, layouts, count * sizeof *layouts);
+	int error = tracee_init(&tracee, pid, memory->mem_fd, read_auxv(pid, AT_SYSINFO_EHDR));
+	if (error)
+		return fail(why, why_size, "cannot look at it: %s", strerror(-error));
+	struct space *space = install(&tracee, &placement, options, why, why_size);
+	error = tracee_deinit(&tracee);
 	if (error && space) {
 		space_destroy(space);
 		return fail(why, why_size, "cannot start it: %s", strerror(-error));

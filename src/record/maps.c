@@ -66,6 +66,7 @@ static bool parse_line(const char *line, struct mapping *mapping)
 	/* Memory that others may have mapped too: what they store shows in a private mapping until it is copied. */
 	while (*at == ' ')
 		at++;
+	mapping->path = at;
 	if (strncmp(at, "/memfd:", 7) == 0 || strncmp(at, "/dev/shm/", 9) == 0)
 		mapping->shared = true;
 	return true;
@@ -77,30 +78,32 @@ int maps_read(struct maps *maps, int fd)
 	if (!text)
 		return -errno;
 
+	free(maps->text);
+	maps->text = text;
 	maps->count = 0;
 	for (char *line = text; *line;) {
 		char *end = strchrnul(line, '\n');
+		char *next = *end ? end + 1 : end;
+		*end = 0;
 		if (maps->count == maps->capacity) {
 			size_t capacity = maps->capacity ? maps->capacity * 2 : 64;
 			struct mapping *larger = realloc(maps->mappings, capacity * sizeof *larger);
-			if (!larger) {
-				free(text);
+			if (!larger)
 				return -ENOMEM;
-			}
 			maps->mappings = larger;
 			maps->capacity = capacity;
 		}
 		if (parse_line(line, &maps->mappings[maps->count]))
 			maps->count++;
-		line = *end ? end + 1 : end;
+		line = next;
 	}
-	free(text);
 	return 0;
 }
 
 void maps_deinit(struct maps *maps)
 {
 	free(maps->mappings);
+	free(maps->text);
 	*maps = (struct maps){0};
 }
 

@@ -12,11 +12,13 @@ struct mapping {
 	uint64_t offset;
 	uint32_t device_major, device_minor;
 	uint64_t inode;
+	const char *path; /* as the kernel shows it, "" for none; it lasts until the maps are read again */
 };
 
 struct maps {
 	struct mapping *mappings; /* sorted by address */
 	size_t count, capacity;
+	char *text; /* what was read: the paths are in it */
 };
 
 /* Reads an open /proc/PID/maps anew; returns 0 or -errno. */

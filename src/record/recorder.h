@@ -26,6 +26,7 @@
 
 /* What the user asked for. Everything must live as long as the recorder. */
 struct recorder_options {
+	const char *version;    /* of bugnet */
 	const char *path;       /* of the recording, absolute */
 	const char *directory;  /* where the user is, absolute: names in messages are relative to it */
 	const char *program;    /* path of the executable, absolute */

@@ -487,6 +487,15 @@ static bool take_from_library(
 	return true;
 }
 
+static void tell_sources(struct space *space, struct memory *memory, const struct space_region *region)
+{
+	for (uint32_t i = 0; space->on_code && i < region->source_count; i++) {
+		const struct region_source *source = &space->sources.items[region->first_source + i];
+		space->on_code(space->on_code_context, memory, source->pc,
+		        space->source_bytes.items + source->bytes, source->size);
+	}
+}
+
 static struct translate_request request_for(struct space *space, struct reading *reading, uint64_t pc)
 {
 	const struct space_segment *segment = &space->segments[nearest_segment(space, pc)];
@@ -504,6 +513,8 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .loop_is_fast = space->loop_is_fast,
 	        .count = space->count,
 	        .mode = space->mode,
+	        .low_memory = space->low_memory,
+	        .low_stack = space->low_stack,
 	};
 }
 
@@ -522,6 +533,8 @@ static int translate_anew(
 		translation_free(out);
 	else
 		space->regions.items[space->regions.count - 1].self_check = request.self_check;
+	if (!error)
+		tell_sources(space, reading->memory, &space->regions.items[space->regions.count - 1]);
 	return error;
 }
 
@@ -577,7 +590,12 @@ static bool make_ahead(struct space *space, struct memory *memory, uint64_t pc)
 {
 	struct reading reading = {space, memory, CODE_PLAIN, pc};
 
+	const struct mapping *mapping = space->on_code ? memory_mapping(memory, pc) : NULL;
+
 	if (is_known(&reading, pc) || page_mode(space, memory, pc) != CODE_PLAIN)
+		return false;
+	/* What is not in a file is recorded with the request for it. */
+	if (space->on_code && (!mapping || !mapping->inode))
 		return false;
 	uint64_t start = nanoseconds();
 	if (translate_region(space, &reading, pc, false)) {
@@ -656,7 +674,10 @@ static enum status obtain(struct space *space, struct memory *memory, uint64_t p
 	if (mapping)
 		cover_range(space, mapping->start, mapping->end);
 	uint32_t region = space->entries.items[entry].region;
-	if (region && region_revive(space, memory, region - 1) && space->entries.items[entry].code)
+	bool revived = region && region_revive(space, memory, region - 1);
+	if (revived)
+		tell_sources(space, memory, &space->regions.items[region - 1]);
+	if (revived && space->entries.items[entry].code)
 		return STATUS_OK;
 	int error = region ? region_discard(space, region - 1) : 0;
 	space->ahead_first = space->ahead_end = 0;

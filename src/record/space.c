@@ -13,7 +13,8 @@
 
 static uint32_t next_id = 1;
 
-uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size)
+uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size,
+        uint64_t logs_size)
 {
 	uint64_t file = 0;
 
@@ -26,7 +27,9 @@ uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t thr
 		layout->directory_size = code_size / 2;
 		layout->records = layout->directory + layout->directory_size;
 		layout->records_size = code_size * 2;
-		layout->size = layout->records + layout->records_size;
+		layout->logs = layout->records + layout->records_size;
+		layout->logs_size = i == 0 ? logs_size : 0;
+		layout->size = layout->logs + layout->logs_size;
 		file += layout->size;
 	}
 	return file;

@@ -120,6 +120,10 @@ struct space {
 	bool loop_is_fast;
 	bool count;              /* translations count instructions */
 	enum translate_mode mode;
+	bool low_memory, low_stack; /* see struct translate_request */
+	/* Told of the bytes that code was translated from, before it is run; or NULL. */
+	void (*on_code)(void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size);
+	void *on_code_context;
 	struct library *library; /* shared with other spaces, or NULL */
 	struct index entry_index, page_index;
 	uint8_t *known_filter; /* KNOWN_FILTER_BYTES: a bit for each pc that ever had code, see regions.c */
@@ -141,7 +145,8 @@ struct space {
 };
 
 /* The layout of the segments, given their bases; returns the size of the memfd. */
-uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size);
+uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size,
+        uint64_t logs_size);
 
 /* Takes the memfd over. Returns NULL and sets errno. */
 struct space *space_create(int memfd, const struct segment_layout *layouts, unsigned count, const void *stub,

@@ -23,6 +23,7 @@
 #include "record/library.h"
 #include "record/memory.h"
 #include "record/namespace.h"
+#include "record/recorder.h"
 #include "record/space.h"
 #include "record/stats.h"
 #include "record/vector.h"
@@ -73,6 +74,10 @@ struct supervisor {
 	struct engine_counters counters;
 	struct library *library; /* for processes that run the same files */
 	struct process *latest;  /* who asked for code last, or NULL */
+	struct recorder *recorder; /* or NULL: nothing is recorded */
+	bool recorded;             /* the program has been begun */
+	uint8_t *logs;             /* of the threads of the recorded process, by number; or NULL */
+	const struct mailbox *asking; /* who is being served */
 };
 
 static uint64_t nanoseconds(void)
@@ -267,6 +272,69 @@ static void print_stats(struct supervisor *s)
 	fflush(stderr);
 }
 
+/* ---- recording ---- */
+
+#define LOGS_BYTES (MAX_RECORDED_THREADS * LOG_STRIDE)
+
+static void take_log(struct supervisor *s, struct log *log, unsigned reason)
+{
+	uint64_t used = __atomic_load_n(&log->used, __ATOMIC_ACQUIRE);
+
+	recorder_log(s->recorder, log, (const uint8_t *)log + LOG_DATA, used < LOG_STRIDE - LOG_DATA ? used : 0, reason);
+	log->used = 0;
+	if (reason == LOG_ENDED)
+		log->tid = 0;
+	else if (recorder_wants_keyframe(s->recorder, log))
+		log->wanted = 1;
+}
+
+static enum status serve_log(struct supervisor *s, const uint64_t *a)
+{
+	if (!s->logs || a[0] >= MAX_RECORDED_THREADS)
+		return STATUS_RELEASE;
+	take_log(s, (struct log *)(s->logs + a[0] * LOG_STRIDE), (unsigned)a[1]);
+	return STATUS_OK;
+}
+
+/* The process ends, or has ended: what the threads left is all there will be. */
+static void finish_recording(struct supervisor *s)
+{
+	if (!s->logs)
+		return;
+	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
+		struct log *log = (struct log *)(s->logs + i * LOG_STRIDE);
+		if (log->tid)
+			take_log(s, log, LOG_ENDED);
+	}
+	recorder_finish(s->recorder);
+	munmap(s->logs, LOGS_BYTES);
+	s->logs = NULL;
+}
+
+static void note_code(void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size)
+{
+	struct supervisor *s = context;
+
+	if (s->recorder && s->asking)
+		recorder_code(s->recorder, s->asking->log, s->asking->instructions, memory, address, bytes, size);
+}
+
+static void begin_recording(struct supervisor *s, pid_t pid, struct space *space)
+{
+	const struct segment_layout *first = &space->segments[0].layout;
+	void *logs = mmap(NULL, LOGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, space->memfd,
+	        (off_t)(first->file + first->logs));
+
+	if (logs == MAP_FAILED) {
+		fprintf(stderr, "bugnet: cannot record: no memory for the logs: %s\n", strerror(errno));
+		return;
+	}
+	s->logs = logs;
+	space->on_code = note_code;
+	space->on_code_context = s;
+	recorder_begin(s->recorder, pid, space);
+}
+
 static bool process_is_dead(const struct process *process)
 {
 	struct pollfd poll_fd = {.fd = process->pidfd, .events = POLLIN};
@@ -283,6 +351,8 @@ static void bury_the_dead(struct supervisor *s)
 		bool gone = process->leaving && process->has_memory && !memory_alive(&process->memory);
 		if (!gone && !process_is_dead(process))
 			continue;
+		if (process->pid == s->root)
+			finish_recording(s);
 		if (process->pid == s->root && !gone)
 			print_stats(s);
 		remove_process(s, process);
@@ -353,8 +423,15 @@ static void take_over(struct supervisor *s, pid_t pid)
 	struct process *old = find_process(s, pid);
 	struct injection options = {.children = s->options->children,
 	        .cache = s->options->cache,
-	        .announce_exit = (s->options->stats || s->options->count) && pid == s->root,
+	        .announce_exit = (s->options->stats || s->options->count || s->recorder) && pid == s->root,
 	        .count = s->options->count};
+	if (s->recorder && pid == s->root && !s->recorded) {
+		options.record = true;
+		options.dictionary_bits =
+		        s->options->record->dictionary ? (uint32_t)__builtin_ctz(s->options->record->dictionary) : 0;
+		options.interval = s->options->record->interval ? s->options->record->interval : UINT64_MAX;
+		s->recorded = true;
+	}
 	char why[256];
 	int error = memory_open(&memory, pid);
 
@@ -373,8 +450,10 @@ static void take_over(struct supervisor *s, pid_t pid)
 		struct process *process = add_process(s, pid, group_create(s, space), space);
 		process->memory = memory;
 		process->has_memory = true;
+		if (options.record)
+			begin_recording(s, pid, space);
 		/* Nothing left to say: do not keep a pipe open that somebody reads to its end. */
-		if (!s->options->stats && !s->options->count && !s->options->children)
+		if (!s->options->stats && !s->options->count && !s->options->children && !s->recorder)
 			redirect_stderr();
 	} else if (pid == s->root && s->counters.images == 0) {
 		fprintf(stderr, "bugnet: cannot run the program translated: %s\n", why);
@@ -449,6 +528,8 @@ static enum status new_space(struct process *process, int target_fd, uint64_t re
 	space_release(s, process->space);
 	process->space = space;
 	space->users = 1;
+	if (process->pid != s->root)
+		space->on_code = NULL;
 	s->counters.copies++;
 	reply[0] = space->id;
 	return STATUS_OK;
@@ -579,10 +660,13 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 	case OP_KNOW_ME:
 		return STATUS_OK;
 	case OP_EXIT:
-		if (process->pid == s->root)
+		if (process->pid == s->root) {
+			finish_recording(s);
 			print_stats(s);
+		}
 		return STATUS_OK;
 	case OP_LOG:
+		return serve_log(s, a);
 	case OP_FEED:
 	case OP_STEP:
 	case OP_DIVERGED:
@@ -604,6 +688,7 @@ static void serve_mailbox(struct supervisor *s, struct group *group, struct mail
 		if (space)
 			process = add_process(s, mailbox->pid, group, space);
 	}
+	s->asking = mailbox;
 	mailbox->status = process ? serve_request(s, process, mailbox) : STATUS_RELEASE;
 	/* What could not be unlinked for lack of room must not be run any more. */
 	if (process && process->space->exhausted && mailbox->operation != OP_TRANSLATE)
@@ -759,6 +844,14 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 		        errno == ENOMEM || errno == EAGAIN ? "; see the limits in 'ulimit -a'" : "");
 		return 1;
 	}
+	if (options->record) {
+		char why[512];
+		s.recorder = recorder_create(options->record, why, sizeof why);
+		if (!s.recorder) {
+			fprintf(stderr, "bugnet record: %s\n", why);
+			return 1;
+		}
+	}
 	follow(&s, pid);
 	if (!s.followed.count && errno == ESRCH)
 		return 1; /* killed before it came to its execve */
@@ -773,6 +866,8 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 		return 1;
 	close(ready_fd);
 	serve_until_alone(&s);
+	if (s.recorder)
+		recorder_destroy(s.recorder);
 	print_stats(&s);
 	return 0;
 }

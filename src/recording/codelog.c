@@ -75,6 +75,10 @@ bool codelog_add(struct codelog *log, const struct codelog_file *file)
 
 	if (!to)
 		to = append(log, file);
+	if (to && file->has_checksum) {
+		to->has_checksum = true;
+		to->checksum = file->checksum;
+	}
 	for (uint32_t i = 0; to && i < file->mapping_count; i++)
 		if (!codelog_add_mapping(to, &file->mappings[i]))
 			return false;

@@ -42,7 +42,8 @@ struct codelog_file *codelog_find(const struct codelog *log, uint32_t number);
 
 /*
  * Add a copy of the file with its mappings. A number that is there already only gains
- * mappings; any other number becomes the next one. False means out of memory.
+ * mappings, and the checksum; any other number becomes the next one. False means out of
+ * memory.
  */
 bool codelog_add(struct codelog *log, const struct codelog_file *file);
 bool codelog_add_mapping(struct codelog_file *file, const struct codelog_mapping *mapping);

@@ -64,6 +64,7 @@ static inline unsigned form_code_bytes(unsigned mask)
 /* Flags of result and system call */
 #define CHANGES_REGISTERS 1
 #define CHANGES_FLAGS     2
+#define SYSCALL_FORGETS   4
 /* Flags of signal and sigreturn */
 #define SIGNAL_XSAVE      1
 #define SIGNAL_FAULT      2

@@ -235,6 +235,7 @@ static void decode_syscall(struct decoder *decoder, unsigned flags, struct event
 	event->syscall.number = cursor_varint(&decoder->cursor);
 	event->syscall.result = unzigzag(cursor_varint(&decoder->cursor));
 	event->syscall.digest = cursor_u64(&decoder->cursor);
+	event->syscall.forgets = flags & SYSCALL_FORGETS;
 	changes(decoder, flags, &event->syscall.changes);
 }
 
@@ -317,7 +318,7 @@ static const struct {
 } kinds[HEAD_KIND_MASK + 1] = {
         [EVENT_KEYFRAME] = {decode_keyframe, 0},
         [EVENT_RESULT] = {decode_result, CHANGES_REGISTERS | CHANGES_FLAGS},
-        [EVENT_SYSCALL] = {decode_syscall, CHANGES_REGISTERS | CHANGES_FLAGS},
+        [EVENT_SYSCALL] = {decode_syscall, CHANGES_REGISTERS | CHANGES_FLAGS | SYSCALL_FORGETS},
         [EVENT_SIGNAL] = {decode_signal, SIGNAL_XSAVE | SIGNAL_FAULT},
         [EVENT_SIGRETURN] = {decode_sigreturn, SIGNAL_XSAVE},
         [EVENT_ORDER] = {decode_order, 0},
@@ -347,9 +348,15 @@ static void decode_other(struct decoder *decoder, unsigned head, struct event *e
 void decoder_init(struct decoder *decoder, const uint8_t *bytes, size_t size)
 {
 	coder_init(&decoder->coder, decoder->entries, 0);
+	decoder->begun = false;
+	decoder->status = DECODE_EVENT;
+	decoder_continue(decoder, bytes, size);
+}
+
+void decoder_continue(struct decoder *decoder, const uint8_t *bytes, size_t size)
+{
 	decoder->start = bytes;
 	decoder->cursor = cursor_of(bytes, size);
-	decoder->status = DECODE_EVENT;
 	decoder->event_offset = 0;
 	decoder->error_offset = 0;
 }
@@ -365,12 +372,13 @@ enum decode_status decoder_next(struct decoder *decoder, struct event *event)
 
 	decoder->event_offset = (size_t)(cursor->at - decoder->start);
 	unsigned head = cursor_u8(cursor);
-	if (decoder->event_offset == 0 && head != EVENT_KEYFRAME)
+	if (!decoder->begun && head != EVENT_KEYFRAME)
 		fail(decoder, DECODE_NO_KEYFRAME, decoder->start);
 	else if (head & PATCH_HEAD)
 		decode_patch(decoder, head, event);
 	else
 		decode_other(decoder, head, event);
+	decoder->begun = true;
 	if (cursor->state != CURSOR_GOOD)
 		fail_to_read(decoder);
 	return decoder->status;

@@ -35,6 +35,7 @@ struct decoder {
 	struct dictionary_entry entries[DICTIONARY_MAXIMUM];
 	const uint8_t *start;
 	struct cursor cursor;
+	bool begun;                /* there was a keyframe */
 	enum decode_status status; /* an error stays */
 	size_t event_offset;       /* of the event just decoded, or of the one that has an error */
 	size_t error_offset;       /* of what is wrong in it */
@@ -42,6 +43,9 @@ struct decoder {
 
 /* The bytes must live as long as the decoder and its events. */
 void decoder_init(struct decoder *decoder, const uint8_t *bytes, size_t size);
+
+/* The log goes on with these bytes; those before have all been decoded. Offsets count from here. */
+void decoder_continue(struct decoder *decoder, const uint8_t *bytes, size_t size);
 
 /* The next event. Anything but DECODE_EVENT leaves *event without meaning. */
 enum decode_status decoder_next(struct decoder *decoder, struct event *event);

@@ -236,7 +236,9 @@ static inline uint8_t *encode_result(
 static inline uint8_t *encode_syscall(
         struct coder *coder, uint8_t *at, uint64_t position, const struct event_syscall *call)
 {
-	at = encode_head(coder, at, EVENT_SYSCALL, changes_head_flags(&call->changes), position);
+	unsigned flags = changes_head_flags(&call->changes) | (call->forgets ? SYSCALL_FORGETS : 0);
+
+	at = encode_head(coder, at, EVENT_SYSCALL, flags, position);
 	at = put_varint(at, call->number);
 	at = put_varint(at, zigzag(call->result));
 	at = put_u64(at, call->digest);

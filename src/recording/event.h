@@ -90,6 +90,7 @@ struct event_syscall {
 	uint64_t number;
 	int64_t result;
 	uint64_t digest;              /* of the registers at the call */
+	bool forgets;                 /* what the thread knew of the memory that it maps or unmaps */
 	struct event_changes changes; /* beyond rax, rcx and r11; mask 0 and no flags: none */
 };
 

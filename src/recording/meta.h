@@ -20,11 +20,15 @@
 #define META_CPU_LEVEL      "cpu-level"      /* text: what the program was offered, "x86-64-v3" */
 #define META_UID            "uid"
 #define META_PID            "pid"
-#define META_START          "start"      /* ns since 1970 */
-#define META_DURATION       "duration"   /* ns */
-#define META_END_KIND       "end-kind"   /* enum event_end_kind */
-#define META_END_STATUS     "end-status" /* exit status or signal */
-#define META_DICTIONARY     "dictionary" /* entries of the dictionary */
+#define META_START          "start"         /* ns since 1970 */
+#define META_DURATION       "duration"      /* ns */
+#define META_END_KIND       "end-kind"      /* enum event_end_kind */
+#define META_END_STATUS     "end-status"    /* exit status or signal */
+#define META_DICTIONARY     "dictionary"    /* entries of the dictionary */
+#define META_CPU_FLAGS      "cpu-flags"     /* text, with cpu-level "native" */
+#define META_SEGMENTS       "segments"      /* texts, "BASE SIZE" in hex: of the code cache */
+#define META_INTERVAL       "interval"      /* instructions from one keyframe to the next; 0: not by them */
+#define META_INTERVAL_TIME  "interval-time" /* ns from one keyframe to the next; 0: not by time */
 
 enum meta_type { META_NUMBER = 1, META_TEXT, META_TEXTS };
 

@@ -242,6 +242,7 @@ static void feed_keyframe(struct feeder *feeder)
 		memcpy(notice->state.vectors, vectors, sizeof vectors);
 	}
 	feeder->start = position;
+	feeder->keyframes++;
 	if (fresh || keyframe->leans_on == 0) {
 		struct feed_state *state = put_state(feeder, FEED_STATE, position,
 		        keyframe->leans_on ? 0 : FEED_HAS_EMPTY, &keyframe->registers,
@@ -305,8 +306,7 @@ static void feed_sigreturn(struct feeder *feeder)
 
 static bool writes(uint64_t number)
 {
-	return number == SYS_write || number == SYS_writev || number == SYS_pwrite64 || number == SYS_pwritev ||
-	       number == SYS_pwritev2 || number == SYS_sendto || number == SYS_sendmsg;
+	return number == SYS_write || number == SYS_writev || number == SYS_pwrite64;
 }
 
 static bool output_wanted(const struct feeder *feeder)
@@ -319,8 +319,9 @@ static void feed_syscall(struct feeder *feeder)
 	const struct event_syscall *call = &feeder->event.syscall;
 	bool tell = output_wanted(feeder) && writes(call->number) && call->result > 0 &&
 	            feeder->output_position != feeder->event.position + 1;
-	struct feed_syscall *record = put(
-	        feeder, FEED_SYSCALL, feeder->event.position, tell ? FEED_HAS_OUTPUT : 0, sizeof *record);
+	unsigned detail = (tell ? FEED_HAS_OUTPUT : 0) | (call->forgets ? FEED_HAS_FORGET : 0);
+	struct feed_syscall *record =
+	        put(feeder, FEED_SYSCALL, feeder->event.position, detail, sizeof *record);
 
 	record->number = call->number;
 	record->result = (uint64_t)call->result;

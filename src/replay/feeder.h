@@ -62,6 +62,7 @@ struct feeder {
 	uint32_t later;           /* as in code_source */
 	uint8_t *at, *end;        /* the buffer that is being filled */
 	VECTOR(struct notice *) notices; /* NULL: taken */
+	uint64_t keyframes; /* fed so far */
 	uint64_t skipped; /* stretches that lean on lost ones */
 	char error[256];
 };

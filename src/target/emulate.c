@@ -97,13 +97,6 @@ static void emulate_xgetbv(struct thread *thread)
 	regs->gpr[RDX] = value >> 32;
 }
 
-/* With AC set the CPU raises #AC for an address that is no multiple of `size`: let it. */
-static void check_alignment(struct thread *thread, uint64_t address, unsigned size)
-{
-	if ((thread->regs.flags & FLAG_AC) && address % size)
-		fault_natively(thread);
-}
-
 /* The flags a program may change: all but IOPL, IF, VM, RF. */
 #define FLAGS_WRITABLE 0x244dd5ul
 
@@ -116,10 +109,23 @@ static void emulate_popf(struct thread *thread, unsigned size)
 	if (regs->flags & FLAG_TF)
 		step_natively(thread);
 	check_alignment(thread, regs->gpr[RSP], size);
-	if (read_program(&value, regs->gpr[RSP], size) < 0)
+	if (load_program(thread, &value, regs->gpr[RSP], size) < 0)
 		fault_natively(thread);
 	regs->gpr[RSP] += size;
 	regs->flags = (regs->flags & ~writable & ~FLAG_RF) | (value & writable) | 2;
+}
+
+#define FLAGS_NOT_PUSHED 0x30000ul /* RF, VM */
+
+static void emulate_pushf(struct thread *thread, unsigned size)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t value = regs->flags & ~FLAGS_NOT_PUSHED;
+
+	check_alignment(thread, regs->gpr[RSP] - size, size);
+	if (store_program(thread, regs->gpr[RSP] - size, &value, size) < 0)
+		fault_natively(thread);
+	regs->gpr[RSP] -= size;
 }
 
 static void emulate_gs_base(struct thread *thread, bool write, unsigned argument)
@@ -147,7 +153,7 @@ static void emulate_vsyscall(struct thread *thread)
 	struct registers *regs = &thread->regs;
 	uint64_t caller;
 
-	if (read_program(&caller, regs->gpr[RSP], 8) < 0)
+	if (load_program(thread, &caller, regs->gpr[RSP], 8) < 0)
 		fault_natively(thread);
 	thread->probing = PROBE_VSYSCALL;
 	long result = call_vsyscall();
@@ -161,6 +167,7 @@ static void emulate_vsyscall(struct thread *thread)
 	regs->gpr[RAX] = result;
 	regs->gpr[RSP] += 8;
 	regs->pc = caller;
+	log_state(thread, position(thread) - 1, NULL);
 }
 
 /* Where the last-instruction pointer and the opcode are in an image, and how wide the pointer is. */
@@ -302,7 +309,7 @@ static void emulate_far(struct thread *thread, unsigned argument)
 	if (kind == FAR_RET || kind == FAR_IRET) {
 		unsigned count = kind == FAR_RET ? 2 : 5;
 		for (unsigned i = 0; i < count; i++) {
-			if (read_program(&words[i], regs->gpr[RSP] + i * size, size) < 0)
+			if (load_program(thread, &words[i], regs->gpr[RSP] + i * size, size) < 0)
 				fault_natively(thread);
 		}
 		if ((uint16_t)words[1] != CODE_SELECTOR)
@@ -318,7 +325,7 @@ static void emulate_far(struct thread *thread, unsigned argument)
 		}
 		return;
 	}
-	if (read_program(&words[0], address, size) < 0 || read_program(&words[1], address + size, 2) < 0)
+	if (load_program(thread, &words[0], address, size) < 0 || load_program(thread, &words[1], address + size, 2) < 0)
 		fault_natively(thread);
 	if ((uint16_t)words[1] != CODE_SELECTOR)
 		leave_64_bit(thread, words[1]);
@@ -327,12 +334,90 @@ static void emulate_far(struct thread *thread, unsigned argument)
 	if (kind == FAR_CALL) {
 		uint64_t back[2] = {regs->pc + EMULATE_LENGTH(thread->slots[SLOT_DETAIL]), CODE_SELECTOR};
 		for (unsigned i = 0; i < 2; i++) {
-			if (write_program(regs->gpr[RSP] - (2 - i) * size, &back[i], size) < 0)
+			if (store_program(thread, regs->gpr[RSP] - (2 - i) * size, &back[i], size) < 0)
 				fault_natively(thread);
 		}
 		regs->gpr[RSP] -= 2 * size;
 	}
 	regs->pc = words[0];
+}
+
+/* ---- recording ---- */
+
+static uint64_t rdtsc(void)
+{
+	uint32_t low, high;
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return (uint64_t)high << 32 | low;
+}
+
+static void set_register(struct registers *regs, unsigned number, unsigned width, uint64_t value)
+{
+	uint64_t *reg = &regs->gpr[number];
+
+	if (width == 2)
+		*reg = (*reg & ~0xfffful) | (value & 0xffff);
+	else
+		*reg = width == 4 ? (uint32_t)value : value;
+}
+
+#define STATUS_FLAGS 0x8d5ul
+
+static void emulate_random(struct registers *regs, bool seed, unsigned number, unsigned width)
+{
+	uint64_t value = 0, flags;
+
+#define RANDOM(instruction, type)                                                                            \
+	({                                                                                                   \
+		type v_;                                                                                     \
+		__asm__ volatile(instruction " %0; pushfq; pop %1" : "=r"(v_), "=r"(flags) : : "cc");        \
+		value = v_;                                                                                  \
+	})
+	if (width == 2)
+		seed ? RANDOM("rdseed", uint16_t) : RANDOM("rdrand", uint16_t);
+	else if (width == 4)
+		seed ? RANDOM("rdseed", uint32_t) : RANDOM("rdrand", uint32_t);
+	else
+		seed ? RANDOM("rdseed", uint64_t) : RANDOM("rdrand", uint64_t);
+	set_register(regs, number, width, value);
+	regs->flags = (regs->flags & ~STATUS_FLAGS) | (flags & STATUS_FLAGS);
+}
+
+static void emulate_result(struct registers *regs, unsigned argument)
+{
+	unsigned number = argument >> 4 & 15, width = argument >> 8;
+	uint64_t value;
+	uint32_t processor;
+
+	switch (argument & 15) {
+	case RESULT_RDTSCP:
+		__asm__ volatile("rdtscp" : "=c"(processor) : : "rax", "rdx");
+		regs->gpr[RCX] = processor;
+		/* fall through */
+	case RESULT_RDTSC:
+		value = rdtsc();
+		regs->gpr[RAX] = (uint32_t)value;
+		regs->gpr[RDX] = value >> 32;
+		break;
+	case RESULT_RDPID:
+		__asm__ volatile("rdtscp" : "=c"(processor) : : "rax", "rdx");
+		set_register(regs, number, width, processor);
+		break;
+	default:
+		emulate_random(regs, (argument & 15) == RESULT_RDSEED, number, width);
+	}
+}
+
+static void emulate_fs_base(struct thread *thread, unsigned argument)
+{
+	uint64_t base = thread->regs.gpr[argument & 15];
+
+	if (argument >> 4 == 4)
+		base = (uint32_t)base;
+	if ((int64_t)(base << 16) >> 16 != (int64_t)base)
+		fault_natively(thread);
+	__asm__ volatile("wrfsbase %0" : : "r"(base));
+	note_program_fs(thread);
 }
 
 void handle_emulate(struct thread *thread)
@@ -344,16 +429,29 @@ void handle_emulate(struct thread *thread)
 	thread->counted = 1;
 	if (replaying() && replay_emulate(thread))
 		return;
+	const struct registers before = thread->regs;
 	switch (EMULATE_KIND(detail)) {
 	case EMULATE_CPUID:
 		emulate_cpuid(&thread->regs);
+		log_result(thread, position(thread) - 1, &before);
 		break;
 	case EMULATE_XGETBV:
 		emulate_xgetbv(thread);
+		log_result(thread, position(thread) - 1, &before);
+		break;
+	case EMULATE_RESULT:
+		emulate_result(&thread->regs, argument);
+		log_result(thread, position(thread) - 1, &before);
+		break;
+	case EMULATE_WRFSBASE:
+		emulate_fs_base(thread, argument);
 		break;
 	case EMULATE_POPF:
 		thread->step_armed = 0;
 		emulate_popf(thread, argument);
+		break;
+	case EMULATE_PUSHF:
+		emulate_pushf(thread, argument);
 		break;
 	case EMULATE_RDGSBASE:
 		emulate_gs_base(thread, false, argument);
@@ -362,6 +460,7 @@ void handle_emulate(struct thread *thread)
 		emulate_gs_base(thread, true, argument);
 		break;
 	case EMULATE_NATIVE:
+	case EMULATE_STATE:
 		step_natively(thread);
 	case EMULATE_VSYSCALL:
 		emulate_vsyscall(thread);
@@ -377,6 +476,14 @@ void handle_emulate(struct thread *thread)
 		break;
 	case EMULATE_FIX_X87_PC:
 		fix_x87_pc(thread, argument);
+		break;
+	case EMULATE_STRING:
+		if (emulate_string(thread, argument))
+			break;
+		thread->slots[SLOT_POSITION]--;
+		return;
+	case EMULATE_ATOMIC:
+		emulate_atomic(thread, argument);
 		break;
 	default:
 		stub_panic("unknown emulation", detail);

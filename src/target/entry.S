@@ -10,7 +10,7 @@
  *                   a signal that arrives before (or is found pending by the
  *                   test) is delivered first and the call made again after the
  *                   handler, so that no wake-up is lost.
- *   usercopy        the only code that touches the program's memory; a fault
+ *   recoveries      the only code that touches the program's memory; a fault
  *                   makes it return -EFAULT.
  *   elsewhere       the stub is busy: the signal is kept until it resumes.
  */
@@ -19,6 +19,7 @@
 	.text
 	.set	threads, stub_image + LAYOUT_THREADS
 	.set	table_base, stub_image + LAYOUT_INFO
+	.set	first_distance, stub_image + LAYOUT_INFO + 16
 
 #define OWN(offset)      %gs:threads+(offset)(%rip)
 #define SLOT(n)          OWN(8*(n))
@@ -96,9 +97,10 @@ start_entry:
 	syscall
 	cmp	%rdi, %rax
 	jne	1f
-	mov	$THREAD_STRIDE, %eax
+	mov	first_distance(%rip), %rax
 	wrgsbase %rax
-	lea	stub_image+LAYOUT_THREADS+THREAD_STRIDE+THREAD_STACK_TOP(%rip), %rsp
+	lea	stub_image+LAYOUT_THREADS+THREAD_STACK_TOP(%rip), %rsp
+	add	%rax, %rsp
 	xor	%ebp, %ebp
 	pushq	$2
 	popfq
@@ -415,16 +417,81 @@ vsyscall_fault:
 	ret
 
 /* long usercopy_direct(void *to, const void *from, size_t size): 0 or -EFAULT. */
-	.globl	usercopy_direct, usercopy_start, usercopy_end, usercopy_fault
+	.globl	usercopy_direct
 usercopy_direct:
 	mov	%rdx, %rcx
 usercopy_start:
 	rep	movsb
-usercopy_end:
 	xor	%eax, %eax
 	ret
+
+/* long load_line(void *to, const void *from): 64 bytes, each eight of them at once. */
+	.globl	load_line
+load_line:
+	.set	at, 0
+	.rept	8
+	mov	at(%rsi), %rax
+	mov	%rax, at(%rdi)
+	.set	at, at + 8
+	.endr
+	xor	%eax, %eax
+	ret
+
+/* long probe_write(void *at, size_t size): can the first and the last byte be written? Changes nothing. */
+	.globl	probe_write
+probe_write:
+	lock	orb $0, (%rdi)
+	lock	orb $0, -1(%rdi,%rsi)
+	xor	%eax, %eax
+	ret
+usercopy_end:
 usercopy_fault:
 	mov	$-14, %rax
 	ret
+
+/*
+ * long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size)
+ * 0, 1: not what was expected, or -EFAULT.
+ */
+	.globl	exchange_direct
+exchange_direct:
+	mov	(%rsi), %rax
+	mov	(%rdx), %r8
+	mov	%rbx, %r9
+	cmp	$8, %ecx
+exchange_start:
+	ja	16f
+	je	8f
+	cmp	$2, %ecx
+	ja	4f
+	je	2f
+	lock	cmpxchg %r8b, (%rdi)
+	jmp	1f
+2:	lock	cmpxchg %r8w, (%rdi)
+	jmp	1f
+4:	lock	cmpxchg %r8d, (%rdi)
+	jmp	1f
+8:	lock	cmpxchg %r8, (%rdi)
+	jmp	1f
+16:	mov	%r8, %rbx
+	mov	8(%rdx), %rcx
+	mov	8(%rsi), %rdx
+	lock	cmpxchg16b (%rdi)
+	mov	%r9, %rbx
+exchange_end:
+1:	setne	%al
+	movzbl	%al, %eax
+	ret
+exchange_fault:
+	mov	%r9, %rbx
+	mov	$-14, %rax
+	ret
+
+	.globl	recoveries, recoveries_end
+	.balign	4
+recoveries:
+	.long	usercopy_start - stub_image, usercopy_end - stub_image, usercopy_fault - stub_image
+	.long	exchange_start - stub_image, exchange_end - stub_image, exchange_fault - stub_image
+recoveries_end:
 
 	.section .note.GNU-stack, "", @progbits

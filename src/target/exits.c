@@ -25,13 +25,19 @@ bool is_prefix(uint8_t byte)
 static uint64_t *slots_of(const struct thread *thread, uint32_t segment)
 {
 	return (uint64_t *)(process()->segments[segment].base + LAYOUT_THREADS +
-	                    thread_distance(info(), thread->number));
+	                    thread->distance);
 }
 
 void set_program_gs(struct thread *thread, uint64_t base)
 {
 	for (uint32_t i = 0; i < process()->segment_count; i++)
 		slots_of(thread, i)[SLOT_PROGRAM_GS] = base;
+}
+
+void note_program_fs(struct thread *thread)
+{
+	for (uint32_t i = 0; i < process()->segment_count; i++)
+		slots_of(thread, i)[SLOT_FS_BASE] = read_fs_base();
 }
 
 uint64_t position(const struct thread *thread)
@@ -51,7 +57,7 @@ void set_position(struct thread *thread, uint64_t value)
 
 void publish_position(struct thread *thread)
 {
-	if (info()->count && thread->mailbox)
+	if ((info()->count || recording()) && thread->mailbox)
 		thread->mailbox->instructions = position(thread);
 }
 
@@ -96,6 +102,7 @@ _Noreturn void release(struct thread *thread)
 	if (replaying())
 		replay_diverged(thread, DIVERGED_UNLOGGED, 0);
 	publish_position(thread);
+	log_end(thread, LOG_END_RELEASED, 0, NULL);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
 	if (write_program(thread->regs.gpr[RSP] - 152, image, sizeof image) < 0)
 		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);
@@ -169,6 +176,8 @@ static _Noreturn void fault_at_branch(struct thread *thread)
 		regs->gpr[RSP] -= 8 + (code[at + 1] | code[at + 2] << 8);
 	else if (code[at] == 0xff && (code[at + 1] >> 3 & 7) == 2) {
 		write_program(regs->gpr[RSP], &thread->slots[SLOT_UNDER_STACK], 8);
+		if (recording())
+			shadow_revert(thread, regs->gpr[RSP]);
 		regs->gpr[RSP] += 8;
 	}
 	fault_natively(thread);
@@ -212,6 +221,8 @@ void handle_exit(struct thread *thread, int indirect)
 			fault_natively(thread);
 		fault_at_branch(thread);
 	}
+	if (recording())
+		log_keyframe(thread);
 	for (;;) {
 		bool blocked = process()->segv_blockers && !process()->segv_taken;
 		uint64_t status = ask(

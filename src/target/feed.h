@@ -45,6 +45,7 @@ struct feed_record {
 #define FEED_HAS_XSAVE  1 /* the vector state follows; else it stays as it is */
 #define FEED_HAS_EMPTY  2 /* state: memory is emptied */
 #define FEED_HAS_OUTPUT 4 /* system call: the replayer wants to see what it writes */
+#define FEED_HAS_FORGET 8 /* system call: empties memory, see forget.h */
 
 struct feed_state { /* state, registers, signal */
 	struct feed_record head;
@@ -75,7 +76,7 @@ struct feed_result {
 	struct event_changes changes;
 };
 
-/* The first argument of OP_FEED; the second is the number of a code or report record. */
+/* The first argument of OP_FEED; the second is the number of a code or report record, or a call's result. */
 #define FEED_ASK_MORE   0 /* -> offset of the next record */
 #define FEED_ASK_CODE   1
 #define FEED_ASK_REPORT 2
@@ -89,7 +90,6 @@ enum feed_divergence {
 	DIVERGED_REGISTERS, /* the same system call with other registers */
 	DIVERGED_NO_CODE,   /* there is no code at pc */
 	DIVERGED_FAULT,     /* a fault that was not recorded; the second argument is the signal */
-	DIVERGED_INTERNAL,
 };
 
 /* Code that executes exactly `count` instructions from pc on; found by a hash of both. */

@@ -183,6 +183,7 @@ struct fault_details {
 #define K_MREMAP_FIXED        2
 #define K_NR_process_madvise  440
 #define K_NR_mseal            462
+#define K_MADV_DONTNEED       4
 #define K_MADV_DONTFORK       10
 #define K_MADV_WIPEONFORK     18
 #define K_MADV_DONTDUMP       16

@@ -130,6 +130,7 @@ struct range {
 struct info {
 	uint64_t table_base; /* address of the branch table / 8: FIXUP_TABLE_BASE */
 	uint64_t directory_count;
+	uint64_t first_distance; /* the GS base of the first thread; entry.S */
 	/* segment 0 only from here */
 	uint32_t segment_count;
 	uint32_t thread_count; /* how many THREADS there is room for */
@@ -201,6 +202,7 @@ enum status {
 #define MAILBOX_IDLE    1
 #define MAILBOX_REQUEST 2
 #define MAILBOX_REPLY   3
+#define MAILBOX_NO_LOG  UINT32_MAX
 
 struct mailbox {
 	uint32_t state; /* futex */
@@ -220,7 +222,8 @@ struct mailbox {
 	uint32_t absent; /* it waits for its vfork child and cannot be stopped; it looks at `evacuating` after
 	                  */
 	uint64_t instructions; /* executed by the thread as it last said */
-	uint32_t padding[4];
+	uint32_t log; /* id of the thread in the recording, or MAILBOX_NO_LOG */
+	uint32_t padding[3];
 };
 
 /*

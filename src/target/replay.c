@@ -50,14 +50,6 @@ static void load_vectors(const void *image)
 	__asm__ volatile("xrstor64 %0" : : "m"(f->loaded), "a"(FEED_XSTATE), "d"(0));
 }
 
-static uint64_t read_fs_base(void)
-{
-	uint64_t base;
-
-	__asm__ volatile("rdfsbase %0" : "=r"(base));
-	return base;
-}
-
 static void write_fs_base(uint64_t base)
 {
 	__asm__ volatile("wrfsbase %0" : : "r"(base));
@@ -337,7 +329,7 @@ static void call_effects(struct thread *thread, const struct feed_syscall *call)
 	uint64_t arguments[6] = {gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]};
 	struct forgotten forgotten = forgotten_by(call->number, arguments, call->result);
 
-	if (forgotten.start < forgotten.end)
+	if (call->head.detail & FEED_HAS_FORGET && forgotten.start < forgotten.end)
 		empty_memory(forgotten.start, forgotten.end);
 	if (call->number == __NR_arch_prctl && call->result == 0) {
 		if (gpr[RDI] == ARCH_SET_FS)
@@ -354,17 +346,29 @@ static void take_call(struct thread *thread, const struct feed_syscall *call)
 	if (regs->gpr[RAX] != call->number)
 		replay_diverged(thread, DIVERGED_SYSCALL, call->number);
 	if (registers_digest((const struct event_registers *)regs) != call->digest)
-		replay_diverged(thread, DIVERGED_REGISTERS, call->number);
+		replay_diverged(thread, DIVERGED_REGISTERS, call->digest);
 	if (call->head.detail & FEED_HAS_OUTPUT) {
 		show(thread);
-		ask_replayer(thread, FEED_ASK_OUTPUT, 0);
+		ask_replayer(thread, FEED_ASK_OUTPUT, call->result);
 	}
 	call_effects(thread, call);
 	regs->gpr[RAX] = call->result;
 }
 
+/* Is this where the log ends? A thread's last system call has no record, as it never came back. */
+static bool ends_here(struct thread *thread)
+{
+	const struct feed_record *record = next_record(thread);
+
+	return record->kind == FEED_REPORT && record->position == replay_position(thread);
+}
+
 void replay_syscall(struct thread *thread)
 {
+	if (ends_here(thread)) {
+		advance(thread);
+		return;
+	}
 	const struct feed_record *record = expect(thread);
 	struct registers *regs = &thread->regs;
 
@@ -406,26 +410,6 @@ static void take_result(struct thread *thread)
 	thread->regs.pc += EMULATE_LENGTH(thread->slots[SLOT_DETAIL]);
 }
 
-static void take_int80(struct thread *thread)
-{
-	const struct feed_record *record = expect(thread);
-
-	if (record->kind != FEED_SYSCALL)
-		replay_diverged(thread, DIVERGED_UNLOGGED, record->position);
-	thread->regs.pc += 2;
-	take_call(thread, (const struct feed_syscall *)record);
-	apply_changes(&thread->regs, &((const struct feed_syscall *)record)->changes);
-	consume(record);
-}
-
-static void take_fs_base(struct thread *thread, unsigned argument)
-{
-	uint64_t value = thread->regs.gpr[argument & 15];
-
-	write_fs_base(argument >> 4 == 8 ? value : (uint32_t)value);
-	thread->regs.pc += EMULATE_LENGTH(thread->slots[SLOT_DETAIL]);
-}
-
 /* What fnsave and fnstenv do besides storing. */
 static void take_x87_env16(struct thread *thread, bool save)
 {
@@ -450,12 +434,6 @@ bool replay_emulate(struct thread *thread)
 		case EMULATE_RESULT:
 			take_result(thread);
 			break;
-		case EMULATE_INT80:
-			take_int80(thread);
-			break;
-		case EMULATE_WRFSBASE:
-			take_fs_base(thread, EMULATE_ARGUMENT(detail));
-			break;
 		case EMULATE_X87_ENV16:
 			take_x87_env16(thread, EMULATE_ARGUMENT(detail));
 			break;
@@ -464,6 +442,7 @@ bool replay_emulate(struct thread *thread)
 			break;
 		case EMULATE_NATIVE:
 		case EMULATE_STATE:
+		case EMULATE_INT80:
 		case EMULATE_VSYSCALL:
 			replay_diverged(thread, DIVERGED_UNLOGGED, next_record(thread)->position);
 		default:

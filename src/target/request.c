@@ -86,6 +86,9 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 	mailbox->arguments[0] = a;
 	mailbox->arguments[1] = b;
 	mailbox->arguments[2] = c;
+	mailbox->log = thread->log ? thread->log->id : MAILBOX_NO_LOG;
+	if (thread->log)
+		publish_position(thread);
 	thread->parked = 1;
 	__atomic_store_n(&mailbox->state, MAILBOX_REQUEST, __ATOMIC_RELEASE);
 	ring(mailbox);

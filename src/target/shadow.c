@@ -1,7 +1,244 @@
-/* The shadow of the program's memory: what this thread last saw there. */
+/*
+ * The shadow of the program's memory: what this thread last saw there. Translated
+ * code compares and mirrors (src/translate/shadow.c); here is what happens when it
+ * finds a difference, and how the stub itself loads and stores for the program.
+ */
+#include "target/forget.h"
 #include "target/stub.h"
+
+#define LINE  64ul
+#define WORDS 8
+#define FOLD  (1ul << FOLD_BIT)
+
+uint64_t shadow_address(const struct thread *thread, uint64_t address)
+{
+	if (info()->low_memory)
+		address |= FOLD;
+	return address + thread->distance;
+}
+
+void *shadow_of(const struct thread *thread, uint64_t address)
+{
+	return (void *)shadow_address(thread, address);
+}
+
+static bool copies_by_kernel(const struct thread *thread)
+{
+	return (thread->mask & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS))) && !process()->seccomp;
+}
+
+/* The line as it is in memory, each word read once. */
+static long read_line(const struct thread *thread, uint64_t words[WORDS], uint64_t line)
+{
+	if (copies_by_kernel(thread))
+		return read_program(words, line, LINE);
+	return load_line(words, (const void *)line);
+}
+
+static bool check_line(struct thread *thread, uint64_t here, uint64_t line)
+{
+	uint64_t words[WORDS], *shadow = shadow_of(thread, line);
+	uint8_t mask = 0;
+
+	if (read_line(thread, words, line) < 0)
+		return false;
+	for (unsigned i = 0; i < WORDS; i++)
+		mask |= (words[i] != shadow[i]) << i;
+	if (!mask)
+		return true;
+	log_patch(thread, here, line, mask, words);
+	for (unsigned i = 0; i < WORDS; i++)
+		shadow[i] = words[i];
+	return true;
+}
+
+static bool check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
+{
+	for (uint64_t line = address & -LINE; line < address + size; line += LINE) {
+		if (!check_line(thread, here, line))
+			return false;
+	}
+	return true;
+}
+
+/* The position of the instruction that the stub performs: it is counted already. */
+static uint64_t performed(const struct thread *thread)
+{
+	return position(thread) - 1;
+}
+
+bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
+{
+	return check_at(thread, performed(thread), address, size);
+}
+
+/* Puts a word into the log whatever the shadow says: for what was stored there but did not happen. */
+void shadow_revert(struct thread *thread, uint64_t address)
+{
+	uint64_t words[WORDS], line = address & -LINE, *shadow = shadow_of(thread, line);
+
+	for (uint64_t end = address + 8; line < end; line += LINE) {
+		if (read_line(thread, words, line) < 0)
+			continue;
+		shadow = shadow_of(thread, line);
+		log_patch(thread, performed(thread), line, 0xff, words);
+		for (unsigned i = 0; i < WORDS; i++)
+			shadow[i] = words[i];
+	}
+}
+
+long load_program(struct thread *thread, void *to, uint64_t from, size_t size)
+{
+	if (!recording())
+		return read_program(to, from, size);
+	if (!shadow_check(thread, from, size))
+		return -K_EFAULT;
+	memcpy(to, shadow_of(thread, from), size);
+	return 0;
+}
+
+long store_program(struct thread *thread, uint64_t to, const void *from, size_t size)
+{
+	long result = write_program(to, from, size);
+
+	if (result == 0 && recording())
+		memcpy(shadow_of(thread, to), from, size);
+	return result;
+}
+
+/* ---- what translated code asks for ---- */
+
+/*
+ * The thread was to go on in the middle of translated code. When it cannot, since a signal
+ * comes first or the code may change, it goes on at the program's pc there.
+ */
+void surface(struct thread *thread)
+{
+	struct code_place place;
+	uint64_t target = thread->slots[SLOT_TARGET];
+
+	if (!thread->inside || thread->inside != target)
+		return;
+	thread->inside = 0;
+	if (!code_lookup(target, &place))
+		stub_panic("no record of code at", target);
+	thread->regs.pc = place.pc;
+	thread->slots[SLOT_TARGET] = 0;
+	((uint64_t *)(place.slots + thread->distance))[SLOT_POSITION] -= place.left;
+}
 
 void handle_access(struct thread *thread)
 {
-	stub_panic("not recorded yet", thread->number);
+	uint64_t detail = thread->slots[SLOT_DETAIL], address = thread->slots[SLOT_ADDRESS];
+	uint64_t size = ACCESS_SIZE(detail), what = ACCESS_WHAT(detail);
+	uint64_t here = position(thread) - ACCESS_LEFT(detail);
+	bool possible = true;
+
+	thread->faulted = 0;
+	thread->counted = 0;
+	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
+	if (what & ACCESS_READ)
+		possible = check_at(thread, here, address, size);
+	if (what & ACCESS_WRITE)
+		possible = probe_write((void *)address, size) == 0;
+	if (what & ACCESS_COPY)
+		write_program(address, shadow_of(thread, address), size);
+	if (!possible) {
+		surface(thread);
+		fault_natively(thread);
+	}
+	if (thread->pending)
+		surface(thread);
+	if ((what & ACCESS_READ) && log_due(thread, here)) {
+		surface(thread);
+		log_keyframe(thread);
+	}
+}
+
+/* ---- mappings ---- */
+
+static bool in_windows(uint64_t start, uint64_t end)
+{
+	const volatile struct info *i = info();
+
+	if (i->low_memory) {
+		start |= FOLD;
+		end |= FOLD;
+	}
+	for (uint32_t n = 0; n < i->window_count; n++) {
+		if (start >= i->windows[n].start && end <= i->windows[n].end)
+			return true;
+	}
+	return false;
+}
+
+/* Whole pages are given back to the system; bytes at the edges share theirs with other memory. */
+static void empty(uint64_t from, uint64_t to)
+{
+	uint64_t start = (from + 0xfff) & ~0xffful, end = to & ~0xffful;
+
+	if (start >= end) {
+		memset((void *)from, 0, to - from);
+		return;
+	}
+	memset((void *)from, 0, start - from);
+	syscall3(__NR_madvise, start, end - start, K_MADV_DONTNEED);
+	memset((void *)end, 0, to - end);
+}
+
+/* After a system call: is there memory that the thread has not seen yet? Then its shadow is empty. */
+bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result)
+{
+	struct forgotten range = forgotten_by(number, arguments, result);
+
+	if (range.end <= range.start || process()->seccomp || !in_windows(range.start, range.end))
+		return false;
+	uint64_t start = shadow_address(thread, range.start);
+	empty(start, start + (range.end - range.start));
+	return true;
+}
+
+/* Everything but the pages in there that are the stub's own. */
+static void empty_around_us(const struct thread *thread, uint64_t start, uint64_t end)
+{
+	struct process *p = process();
+
+	for (uint32_t i = 0; i < p->segment_count; i++) {
+		uint64_t own = p->segments[i].base + LAYOUT_THREADS + thread->distance;
+		if (own < start || own >= end)
+			continue;
+		empty_around_us(thread, start, own & ~0xffful);
+		start = (own + THREAD_STRIDE + 0xfff) & ~0xffful;
+		empty_around_us(thread, start, end);
+		return;
+	}
+	if (start < end)
+		syscall3(__NR_madvise, start, end - start, K_MADV_DONTNEED);
+}
+
+void shadow_forget_all(struct thread *thread)
+{
+	const volatile struct info *i = info();
+
+	for (uint32_t n = 0; n < i->window_count; n++)
+		empty_around_us(thread, (i->windows[n].start + thread->distance) & ~0xffful,
+		        (i->windows[n].end + thread->distance + 0xfff) & ~0xffful);
+}
+
+/* Memory for a thread that has not been there before. */
+long shadow_map(uint64_t number)
+{
+	const volatile struct info *i = info();
+	uint64_t distance = i->distances[number];
+
+	for (uint32_t n = 0; n < i->window_count; n++) {
+		uint64_t start = (i->windows[n].start + distance) & ~0xffful;
+		uint64_t end = (i->windows[n].end + distance + 0xfff) & ~0xffful;
+		uint64_t at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
+		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
+		if (at != start)
+			return -K_ENOMEM;
+		syscall3(__NR_madvise, start, end - start, K_MADV_DONTDUMP);
+	}
+	return 0;
 }

@@ -318,11 +318,19 @@ static void context_from_registers(struct kernel_sigcontext *c, const struct reg
 	c->eflags = regs->flags;
 }
 
+#define FLAGS_OF_LAHF 0xd5ul
+#define FLAG_OVERFLOW 0x800ul
+
+static uint64_t saved_flags(uint64_t flags, uint64_t slot)
+{
+	return (flags & ~(FLAGS_OF_LAHF | FLAG_OVERFLOW)) | (slot >> 8 & FLAGS_OF_LAHF) | (slot & 1 ? FLAG_OVERFLOW : 0);
+}
+
 void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	struct registers *regs = &thread->regs;
-	uint64_t *slots = (uint64_t *)(place->slots + thread_distance(info(), thread->number));
+	uint64_t *slots = (uint64_t *)(place->slots + thread->distance);
 
 	registers_from_context(regs, c);
 	regs->pc = place->pc;
@@ -331,6 +339,8 @@ void registers_from_code(
 		regs->gpr[RCX] = slots[SLOT_RCX];
 	if (place->state & RECORD_R11)
 		regs->gpr[R11] = slots[SLOT_R11];
+	if ((place->state & (RECORD_FLAGS | RECORD_BOUNDARY)) == RECORD_FLAGS)
+		regs->flags = saved_flags(regs->flags, slots[SLOT_FLAGS]);
 	if (place->state & RECORD_BIASED)
 		regs->gpr[RECORD_BIASED_REGISTER(place->state)] -= slots[SLOT_PROGRAM_GS];
 	if (place->state & RECORD_SCRATCH_A)
@@ -472,8 +482,11 @@ static enum outcome deliver(struct thread *thread, int number, bool fault, struc
 		hold(thread, number, siginfo);
 		return IGNORED;
 	}
-	if (build_frame(thread, number, &action, siginfo, fpstate, details))
+	uint64_t iterations = take_iterations(thread);
+	if (build_frame(thread, number, &action, siginfo, fpstate, details)) {
+		log_signal(thread, siginfo, fault, iterations);
 		return DELIVERED;
+	}
 	if (number == K_SIGSEGV)
 		return FATAL;
 	*siginfo = (struct kernel_siginfo){.number = K_SIGSEGV, .code = K_SI_KERNEL};
@@ -491,6 +504,9 @@ static void die(struct thread *thread, int number, const struct kernel_siginfo *
 	uint64_t all = ~0ul;
 
 	publish_position(thread);
+	log_end(thread, LOG_END_KILLED, number, siginfo);
+	if (recording() && info()->announce_exit)
+		ask(thread, OP_EXIT, 0, 0, 0);
 	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
 	syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
 	queue_to_self(number, siginfo);
@@ -578,6 +594,7 @@ _Noreturn void deliver_pending(struct thread *thread)
 	frame.context.mcontext.ss = thread->details.ss;
 	frame.context.mcontext.fpstate = fpstate;
 	thread->pending = 0;
+	surface(thread);
 	deliver_now(thread, number, false, &siginfo, &frame.context);
 	return_from_frame(&frame);
 }
@@ -664,6 +681,16 @@ static void deliver_fault(
 	deliver_now(thread, number, true, siginfo, context);
 }
 
+/* The log keeps what it left: replay does not execute it. */
+static void record_native(struct thread *thread, const struct kernel_ucontext *context)
+{
+	uint64_t detail = thread->slots[SLOT_DETAIL];
+	bool vectors = !thread->counted || EMULATE_KIND(detail) != EMULATE_STATE || EMULATE_ARGUMENT(detail);
+
+	note_program_fs(thread);
+	log_state(thread, position(thread) - 1, vectors ? (const void *)context->mcontext.fpstate : NULL);
+}
+
 /* One instruction was executed natively, or tried: see fault_natively. */
 static void handle_probe(struct thread *thread, int number, struct kernel_siginfo *siginfo,
         struct kernel_ucontext *context, uint64_t gs_base)
@@ -684,6 +711,8 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	registers_from_context(&thread->regs, c);
 	if (!trapping)
 		thread->regs.flags &= ~FLAG_TF;
+	if (executed && recording())
+		record_native(thread, context);
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
 		context_to_resume(thread, context);
 	else if (thread->pending && process()->seccomp)
@@ -774,6 +803,7 @@ static void handle_asynchronous(
 	struct code_place place;
 
 	if (within(rip, resume_window_start, resume_window_end)) {
+		surface(thread);
 		deliver_now(thread, number, false, siginfo, context);
 	} else if (within(rip, syscall_window_start, syscall_window_end) ||
 	           within(rip, int80_window_start, int80_window_end)) {
@@ -823,8 +853,9 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 
 	if (replaying())
 		return replay_signal(number, siginfo, context, thread, gs_base);
-	if (fault && within(rip, usercopy_start, usercopy_end))
-		context->mcontext.rip = (uint64_t)usercopy_fault;
+	uint64_t recovery = fault ? recovery_of(rip) : 0;
+	if (recovery)
+		context->mcontext.rip = recovery;
 	else if (fault && thread->probing == PROBE_VSYSCALL && rip == thread->regs.pc)
 		context->mcontext.rip = (uint64_t)vsyscall_fault;
 	else if (fault && thread->probing == PROBE_TRAP)
@@ -843,7 +874,7 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	if (thread->pending)
 		keep_fpstate(thread, context);
 	__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
-	return thread->probing ? gs_base : thread_distance(info(), thread->number);
+	return thread->probing ? gs_base : thread->distance;
 }
 
 /* A thread that was released: the program's handler gets the kernel's own frame, with the program's mask. */
@@ -869,6 +900,29 @@ void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_u
 	}
 	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &mask, 0, 8);
 	return (void *)handler;
+}
+
+/*
+ * The kernel shall restore the vector state that the log has, not what somebody may
+ * put in the frame meanwhile.
+ */
+static void record_sigreturn(struct thread *thread, struct kernel_ucontext *context)
+{
+	uint8_t *own = (uint8_t *)thread + THREAD_FPSTATE;
+	uint64_t fpstate = context->mcontext.fpstate, here = position(thread) - 1;
+	uint32_t size = 0;
+
+	if (fpstate && read_program(own, fpstate, 512) == 0) {
+		size = fpstate_size((uint64_t)own);
+		if (size > THREAD_ACTIONS - THREAD_FPSTATE || read_program(own, fpstate, size) < 0)
+			size = 0;
+	}
+	if (size < XSAVE_BYTES) { /* none, a bad one, or one without the header: the kernel deals with that */
+		log_state(thread, here, NULL);
+		return;
+	}
+	context->mcontext.fpstate = (uint64_t)own;
+	log_state(thread, here, own);
 }
 
 _Noreturn void syscall_sigreturn(struct thread *thread)
@@ -897,6 +951,8 @@ _Noreturn void syscall_sigreturn(struct thread *thread)
 	requeue_held(thread);
 	thread->step_armed = 0;
 	context_to_resume(thread, &frame.context);
+	if (recording())
+		record_sigreturn(thread, &frame.context);
 	/* A step takes many traps. Signals could come faster than that, and there would never be one. */
 	if ((regs->flags & FLAG_TF) && !process()->seccomp) {
 		thread->shielded = 1;

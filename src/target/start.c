@@ -13,6 +13,7 @@ _Static_assert(offsetof(struct thread, stack) == THREAD_STACK, "entry.S");
 _Static_assert(offsetof(struct thread, probing) == THREAD_PROBING, "entry.S");
 _Static_assert(offsetof(struct thread, stepping) == THREAD_STEPPING, "evacuate.c");
 _Static_assert(offsetof(struct thread, parked) == THREAD_PARKED, "entry.S, evacuate.c");
+_Static_assert(offsetof(struct info, first_distance) == 16, "entry.S");
 _Static_assert(sizeof(struct thread) <= THREAD_FPSTATE, "a thread's page");
 _Static_assert(SLOT_SCRATCH_AREA * 8 == THREAD_FPSTATE, "in replay no vector state is kept there");
 _Static_assert(sizeof(struct process) <= LAYOUT_PROCESS_BYTES, "the process's place");
@@ -33,8 +34,9 @@ static void map_segment(const struct segment_layout *segment, int memfd, bool fi
 
 	if (!first) {
 		map(base, LAYOUT_INFO, K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED, memfd, file);
-		map(base + LAYOUT_THREADS, 2 * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE,
-		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE, -1, 0);
+		if (!recording())
+			map(base + LAYOUT_THREADS, 2 * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE,
+			        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE, -1, 0);
 	}
 	map(base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ, K_MAP_SHARED, memfd,
 	        file + LAYOUT_INFO);
@@ -42,12 +44,12 @@ static void map_segment(const struct segment_layout *segment, int memfd, bool fi
 	        file + segment->code);
 	map(base + segment->directory, segment->directory_size + segment->records_size, K_PROT_READ,
 	        K_MAP_SHARED, memfd, file + segment->directory);
-	if (first && segment->logs_size)
-		map(base + segment->logs, segment->logs_size, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED, memfd,
-		        file + segment->logs);
 	if (first)
 		map(base + LAYOUT_CHANNEL, LAYOUT_CHANNEL_BYTES, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED,
 		        memfd, file + LAYOUT_CHANNEL);
+	if (first && segment->logs_size)
+		map(base + segment->logs, segment->logs_size, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED,
+		        memfd, file + segment->logs);
 	syscall3(__NR_madvise, base, segment->size, K_MADV_DONTDUMP);
 }
 
@@ -90,6 +92,9 @@ void start(void)
 	install_altstack(thread);
 	install_handlers(p->actions);
 	set_kernel_mask(thread->mask);
+	note_program_fs(thread);
+	if (recording())
+		log_begin(thread, LOG_NO_PARENT);
 	if (replaying())
 		replay_start(thread);
 }

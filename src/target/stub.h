@@ -38,9 +38,17 @@ struct thread {
 	uint32_t counted;    /* the instruction that is executed natively is in SLOT_POSITION already */
 	uint32_t parked; /* waits, and will not use any code-cache address it had before: see evacuate.c */
 	uint64_t faulted;           /* where something that looked like a fault came last, see handle_signal */
+	struct log *log;     /* NULL: not recorded */
+	uint64_t distance;   /* of its own memory, and of its shadow while recording */
+	uint64_t inside;     /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
+	uint64_t keyframe;   /* position of the last one */
+	uint64_t stretch;    /* bytes logged since */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
+	uint64_t iterations;      /* of a string instruction that was left in the middle, */
+	uint64_t string_position; /* at this position, */
+	uint64_t string_pc;       /* and pc: see strings.c */
 };
 
 enum step { STEP_NONE, STEP_TO_BOUNDARY };
@@ -73,7 +81,12 @@ struct process {
 extern char stub_image[]; /* starts with struct stub_header */
 extern const char resume[], resume_window_start[], resume_window_end[];
 extern const char syscall_window_start[], syscall_window_end[], int80_window_start[], int80_window_end[];
-extern const char usercopy_start[], usercopy_end[], usercopy_fault[], vsyscall_fault[];
+extern const char vsyscall_fault[];
+/* A fault in [start, end) goes on at `handler`: offsets from the stub's base. */
+struct recovery {
+	uint32_t start, end, handler;
+};
+extern const struct recovery recoveries[], recoveries_end[];
 extern const char probe_start[], probe_jump[], signal_entry[], return_window_start[], return_window_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
@@ -88,6 +101,9 @@ _Noreturn void probe_natively(void);
 long call_vsyscall(void);
 _Noreturn void raise_trap(void);
 long usercopy_direct(void *to, const void *from, size_t size);
+long load_line(void *to, const void *from);
+long probe_write(void *at, size_t size);
+long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
 
 /* ---- where things are ---- */
 static inline char *stub_base(void)
@@ -118,10 +134,21 @@ static inline struct thread *current_thread(void)
 	return thread;
 }
 
+static inline uint64_t read_fs_base(void)
+{
+	uint64_t base;
+	__asm__ volatile("rdfsbase %0" : "=r"(base));
+	return base;
+}
+
 /* ---- usercopy.c ---- */
 /* Reads or writes the program's memory: 0 or -EFAULT. The only way the stub's C touches it. */
 long read_program(void *to, uint64_t from, size_t size);
 long write_program(uint64_t to, const void *from, size_t size);
+/* Makes `size` (1, 2, 4, 8, 16) bytes what is wanted if they are what is expected, atomically: 0, 1: they are not, -EFAULT. */
+long exchange_program(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
+/* Where to go on after a fault at rip, which the stub was prepared for; 0: it was not. */
+uint64_t recovery_of(uint64_t rip);
 
 /* ---- request.c ---- */
 struct mailbox *mailbox_claim(void);
@@ -135,6 +162,8 @@ void handle_exit(struct thread *thread, int indirect);
 /* A legacy or REX prefix of an instruction. */
 bool is_prefix(uint8_t byte);
 void set_program_gs(struct thread *thread, uint64_t base);
+/* Tells translated code where the FS base is now. */
+void note_program_fs(struct thread *thread);
 /* SLOT_POSITION of all segments. */
 uint64_t position(const struct thread *thread);
 void set_position(struct thread *thread, uint64_t value);
@@ -145,6 +174,13 @@ void leave_space(struct thread *thread);
 _Noreturn void fault_natively(struct thread *thread);
 _Noreturn void step_natively(struct thread *thread);
 _Noreturn void trap_here(struct thread *thread);
+
+/* With AC set the CPU raises #AC for an address that is no multiple of `size`: let it. */
+static inline void check_alignment(struct thread *thread, uint64_t address, unsigned size)
+{
+	if ((thread->regs.flags & FLAG_AC) && address % size)
+		fault_natively(thread);
+}
 
 /* ---- emulate.c ---- */
 void handle_emulate(struct thread *thread);
@@ -160,6 +196,46 @@ static inline bool recording(void)
 	return info()->mode == MODE_RECORD;
 }
 void handle_access(struct thread *thread);
+uint64_t shadow_address(const struct thread *thread, uint64_t address);
+void *shadow_of(const struct thread *thread, uint64_t address);
+/* Makes the shadow what memory is, and logs what differed; false: memory cannot be read there. */
+bool shadow_check(struct thread *thread, uint64_t address, uint64_t size);
+void shadow_revert(struct thread *thread, uint64_t address);
+bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
+void shadow_forget_all(struct thread *thread);
+long shadow_map(uint64_t number);
+/* What an instruction loads or stores that the stub performs: recorded while recording. 0 or -EFAULT. */
+long load_program(struct thread *thread, void *to, uint64_t from, size_t size);
+long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
+void surface(struct thread *thread);
+
+/* ---- log.c ---- */
+#define XSAVE_BYTES   832 /* x87, SSE, AVX */
+#define LOG_NO_PARENT UINT32_MAX
+enum { LOG_END_EXIT, LOG_END_KILLED, LOG_END_THREAD, LOG_END_EXEC, LOG_END_RELEASED }; /* enum event_end_kind */
+void log_begin(struct thread *thread, uint32_t parent);
+bool log_due(const struct thread *thread, uint64_t here);
+void log_keyframe(struct thread *thread);
+void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const void *words);
+uint64_t log_digest(const struct thread *thread);
+void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t digest, bool forgets);
+void log_signal(
+        struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
+/* The registers, and the vector state where it is given, are now these. */
+void log_state(struct thread *thread, uint64_t here, const void *vectors);
+void log_vector_state(struct thread *thread, uint64_t here);
+void log_result(struct thread *thread, uint64_t here, const struct registers *before);
+void log_end(struct thread *thread, int kind, int status, const struct kernel_siginfo *siginfo);
+void *log_xsave_area(struct thread *thread);
+
+/* ---- strings.c ---- */
+/* False: stopped between two iterations, with the pc still at the instruction. */
+bool emulate_string(struct thread *thread, unsigned argument);
+/* How many iterations of the instruction at pc were done, when that is a string instruction; forgets it. */
+uint64_t take_iterations(struct thread *thread);
+
+/* ---- atomic.c ---- */
+void emulate_atomic(struct thread *thread, unsigned argument);
 
 /* ---- replay.c ---- */
 /* Replay: in place of the functions of the same name, see replay.c. */

@@ -105,6 +105,7 @@ static void syscall_seccomp(struct thread *thread)
 static void syscall_exit_group(struct thread *thread)
 {
 	publish_position(thread);
+	log_end(thread, LOG_END_EXIT, (int)thread->regs.gpr[RDI], NULL);
 	if (info()->announce_exit)
 		ask(thread, OP_EXIT, thread->regs.gpr[RDI], 0, 0);
 	plain(thread);
@@ -125,6 +126,8 @@ static bool int80_refused(uint32_t number)
 
 void syscall_int80(struct thread *thread)
 {
+	uint64_t here = position(thread) - 1;
+
 	thread->regs.pc += 2;
 	if (thread->shielded)
 		unshield(thread);
@@ -132,6 +135,52 @@ void syscall_int80(struct thread *thread)
 		thread->regs.gpr[RAX] = -K_ENOSYS;
 	else
 		thread->regs.gpr[RAX] = int80_window();
+	log_state(thread, here, NULL);
+}
+
+/* ---- recording ---- */
+
+#define OUTPUT_CHECKED (1ul << 20) /* bytes of one buffer; more than that nobody prints at once */
+
+static void check_buffer(struct thread *thread, uint64_t address, uint64_t size)
+{
+	if (size > OUTPUT_CHECKED)
+		size = OUTPUT_CHECKED;
+	if (size)
+		shadow_check(thread, address, size);
+}
+
+/*
+ * What goes to the terminal is shown again by replay, also where the program itself
+ * never looked at it: to the log, that is a load.
+ */
+static void record_output(struct thread *thread, uint64_t number)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+	struct {
+		uint64_t base, size;
+	} vector;
+
+	if (!thread->log || (gpr[RDI] != 1 && gpr[RDI] != 2))
+		return;
+	if (number == __NR_write || number == __NR_pwrite64)
+		check_buffer(thread, gpr[RSI], gpr[RDX]);
+	for (uint64_t i = 0; number == __NR_writev && i < gpr[RDX] && i < 1024; i++) {
+		if (load_program(thread, &vector, gpr[RSI] + i * sizeof vector, sizeof vector) < 0)
+			break;
+		check_buffer(thread, vector.base, vector.size);
+	}
+}
+
+static void record_syscall(struct thread *thread, uint64_t number, uint64_t here, uint64_t digest)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+	uint64_t arguments[6] = {gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]};
+
+	if (number == __NR_arch_prctl)
+		note_program_fs(thread);
+	bool forgets = shadow_forget(thread, number, arguments, gpr[RAX]);
+	log_syscall(thread, here, number, digest, forgets);
 }
 
 void handle_syscall(struct thread *thread)
@@ -144,6 +193,12 @@ void handle_syscall(struct thread *thread)
 	if (replaying()) {
 		replay_syscall(thread);
 		return;
+	}
+	uint64_t here = 0, digest = 0;
+	if (recording()) {
+		here = position(thread) - 1;
+		digest = log_digest(thread);
+		record_output(thread, number);
 	}
 	publish_position(thread);
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
@@ -219,7 +274,11 @@ void handle_syscall(struct thread *thread)
 	default:
 		plain(thread);
 	}
+	if (recording())
+		record_syscall(thread, number, here, digest);
 	/* What the syscall instruction leaves behind; a fork's child passes here as well. */
 	regs->gpr[RCX] = regs->pc;
 	regs->gpr[R11] = regs->flags;
+	if (recording())
+		log_keyframe(thread);
 }

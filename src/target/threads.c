@@ -60,7 +60,13 @@ static bool make_ready(uint64_t number)
 	long result = 0;
 
 	lock(&p->thread_lock);
-	if (number >= p->threads_ready) {
+	if (recording()) {
+		if (number >= p->threads_ready) {
+			result = shadow_map(number);
+			if (result == 0)
+				p->threads_ready = number + 1;
+		}
+	} else if (number >= p->threads_ready) {
 		uint64_t end = (number / READY_STEP + 1) * READY_STEP;
 		for (uint32_t i = 0; i < p->segment_count && result == 0; i++)
 			result = syscall3(__NR_mprotect,
@@ -79,6 +85,7 @@ void thread_prepare(struct thread *thread, uint64_t number)
 
 	memset(thread, 0, sizeof *thread);
 	thread->number = number;
+	thread->distance = thread_distance(info(), number);
 	thread->stack = (uint64_t)thread + THREAD_STACK_TOP;
 	for (uint32_t i = 0; i < p->segment_count; i++) {
 		uint64_t *slots = (uint64_t *)(p->segments[i].base + LAYOUT_THREADS +
@@ -172,6 +179,7 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	p->segv_blockers = 0;
 	count_segv_blocker(0, thread->mask);
 	set_position(thread, 0);
+	thread->log = NULL; /* the log is its parent's */
 	thread->mailbox = mailbox;
 	thread->tid = syscall0(__NR_gettid);
 	thread->held = 0;
@@ -259,6 +267,8 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 
 	struct thread *child = thread_at(number);
 	thread_prepare(child, number);
+	if (recording())
+		shadow_forget_all(child);
 	child->regs = thread->regs;
 	child_registers(child, plan);
 	child->mask = thread->mask;
@@ -275,6 +285,8 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 		child->vfork_parent = thread;
 	child->clear_actions = (plan->flags & K_CLONE_CLEAR_SIGHAND) != 0;
 	set_program_gs(child, thread->slots[SLOT_PROGRAM_GS]);
+	/* Not its own log yet: only that it shall have one. A process of its own has none. */
+	child->log = plan->flags & K_CLONE_THREAD ? thread->log : NULL;
 	child->mailbox = thread->mailbox ? mailbox_claim() : NULL;
 	if (child->mailbox) {
 		child->mailbox->pid = thread->mailbox->pid;
@@ -340,6 +352,11 @@ void thread_begin(struct thread *thread)
 	install_altstack(thread);
 	if (thread->clear_actions)
 		clear_actions(thread->actions);
+	if (recording()) {
+		note_program_fs(thread);
+		if (thread->log)
+			log_begin(thread, thread->log->id);
+	}
 	set_kernel_mask(thread->mask);
 }
 
@@ -370,6 +387,7 @@ void syscall_exit(struct thread *thread)
 		back_out();
 	if (info()->count)
 		__atomic_fetch_add(&channel()->instructions, position(thread), __ATOMIC_RELAXED);
+	log_end(thread, LOG_END_THREAD, (int)thread->regs.gpr[RDI], NULL);
 	if (thread->mailbox)
 		thread->mailbox->instructions = 0;
 	if (thread->vfork_parent) /* the parent frees it */

@@ -611,6 +611,8 @@ static enum access_kind x87_access(const ZydisDecodedInstruction *zydis, unsigne
 	}
 }
 
+#define NO_ATOMIC 0xff
+
 /* Exchanges with memory, and cmpxchg and xadd, which change registers besides, whether locked or not. */
 static bool is_atomic(const ZydisDecodedInstruction *zydis)
 {
@@ -675,6 +677,142 @@ static bool changes_vectors(const ZydisDecodedInstruction *zydis, const ZydisDec
 	return false;
 }
 
+static unsigned log2_of(unsigned bits)
+{
+	return __builtin_ctz(bits / 8);
+}
+
+/* The last of the prefixes f2 and f3 counts: 0: none, 1: f3, 2: f2. */
+static unsigned repeat_prefix(const struct instruction *instruction)
+{
+	for (unsigned i = instruction->encoding.prefix_count; i-- > 0;) {
+		if (instruction->bytes[i] == 0xf3 || instruction->bytes[i] == 0xf2)
+			return instruction->bytes[i] == 0xf3 ? 1 : 2;
+	}
+	return 0;
+}
+
+/* The segment of [rsi], as STRING_SEGMENT has it. */
+static unsigned source_segment(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+{
+	for (unsigned i = 0; i < zydis->operand_count; i++) {
+		if (operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY || register_number(operands[i].mem.base) != RSI)
+			continue;
+		if (operands[i].mem.segment == ZYDIS_REGISTER_FS)
+			return 1;
+		if (operands[i].mem.segment == ZYDIS_REGISTER_GS)
+			return 2;
+	}
+	return 0;
+}
+
+/* String instructions: how much memory they use is known only while they run. */
+static bool classify_string(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands, enum translate_mode mode)
+{
+	static const uint8_t kinds[] = {
+	        [0xa4 - 0xa4] = STRING_MOVS,
+	        [0xa6 - 0xa4] = STRING_CMPS,
+	        [0xaa - 0xa4] = STRING_STOS,
+	        [0xac - 0xa4] = STRING_LODS,
+	        [0xae - 0xa4] = STRING_SCAS,
+	};
+
+	if (zydis->meta.category != ZYDIS_CATEGORY_STRINGOP)
+		return false;
+	if (mode == TRANSLATE_RECORD)
+		set_emulated(instruction, EMULATE_STRING,
+		        STRING_ARGUMENT(kinds[(zydis->opcode & 0xfe) - 0xa4], log2_of(operands[0].size),
+		                repeat_prefix(instruction), instruction->address32,
+		                source_segment(zydis, operands)));
+	return true;
+}
+
+/* ATOMIC_* for what may have a lock prefix, and bt. */
+static unsigned atomic_kind(ZydisMnemonic mnemonic)
+{
+	static const struct {
+		uint16_t mnemonic, kind;
+	} kinds[] = {
+	        {ZYDIS_MNEMONIC_ADD, ATOMIC_ADD},
+	        {ZYDIS_MNEMONIC_OR, ATOMIC_OR},
+	        {ZYDIS_MNEMONIC_ADC, ATOMIC_ADC},
+	        {ZYDIS_MNEMONIC_SBB, ATOMIC_SBB},
+	        {ZYDIS_MNEMONIC_AND, ATOMIC_AND},
+	        {ZYDIS_MNEMONIC_SUB, ATOMIC_SUB},
+	        {ZYDIS_MNEMONIC_XOR, ATOMIC_XOR},
+	        {ZYDIS_MNEMONIC_INC, ATOMIC_INC},
+	        {ZYDIS_MNEMONIC_DEC, ATOMIC_DEC},
+	        {ZYDIS_MNEMONIC_NOT, ATOMIC_NOT},
+	        {ZYDIS_MNEMONIC_NEG, ATOMIC_NEG},
+	        {ZYDIS_MNEMONIC_XCHG, ATOMIC_XCHG},
+	        {ZYDIS_MNEMONIC_XADD, ATOMIC_XADD},
+	        {ZYDIS_MNEMONIC_CMPXCHG, ATOMIC_CMPXCHG},
+	        {ZYDIS_MNEMONIC_CMPXCHG8B, ATOMIC_CMPXCHG2},
+	        {ZYDIS_MNEMONIC_CMPXCHG16B, ATOMIC_CMPXCHG2},
+	        {ZYDIS_MNEMONIC_BT, ATOMIC_BT},
+	        {ZYDIS_MNEMONIC_BTS, ATOMIC_BTS},
+	        {ZYDIS_MNEMONIC_BTR, ATOMIC_BTR},
+	        {ZYDIS_MNEMONIC_BTC, ATOMIC_BTC},
+	};
+
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].mnemonic == mnemonic)
+			return kinds[i].kind;
+	}
+	return NO_ATOMIC;
+}
+
+/* The operand of an atomic instruction that is not memory: which bits of the argument name it. */
+static unsigned atomic_source(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
+{
+	for (unsigned i = 0; i < zydis->operand_count_visible; i++) {
+		const ZydisDecodedOperand *operand = &operands[i];
+
+		if (operand->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
+			instruction->number = operand->imm.value.s;
+			return ATOMIC_IMMEDIATE;
+		}
+		if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			bool high = operand->reg.value >= ZYDIS_REGISTER_AH &&
+			            operand->reg.value <= ZYDIS_REGISTER_BH;
+
+			return register_number(operand->reg.value) << 8 | (high ? ATOMIC_HIGH_BYTE : 0);
+		}
+	}
+	return 0;
+}
+
+/*
+ * What is locked, by a prefix or by nature, must be done by one instruction, on
+ * memory and without a word from the shadow in between: the stub does it.
+ */
+static bool classify_atomic(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands, enum translate_mode mode)
+{
+	unsigned kind = atomic_kind(zydis->mnemonic), bits = operands[0].size;
+	bool moved = instruction->bit_string && instruction->address32;
+
+	if (!instruction->is_memory || kind == NO_ATOMIC || (!is_atomic(zydis) && !instruction->bit_string))
+		return false;
+	if (moved && instruction->fs)
+		return false; /* the stub would have to know where the segment begins */
+	if (mode != TRANSLATE_RECORD)
+		return true;
+	if (kind == ATOMIC_CMPXCHG2)
+		bits /= 2;
+	set_emulated(instruction, EMULATE_ATOMIC,
+	        ATOMIC_ARGUMENT(kind, log2_of(bits), 0) | atomic_source(instruction, zydis, operands) |
+	                (moved ? ATOMIC_ADDRESS32 : 0));
+	return true;
+}
+
+static bool is_pushf(ZydisMnemonic mnemonic)
+{
+	return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFD || mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
+}
+
 static void classify_recorded(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
         const ZydisDecodedOperand *operands, enum translate_mode mode)
 {
@@ -693,6 +831,14 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 	}
 	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))
 		return;
+	if (is_pushf(zydis->mnemonic)) {
+		if (mode == TRANSLATE_RECORD)
+			set_emulated(instruction, EMULATE_PUSHF, zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8);
+		return;
+	}
+	if (classify_string(instruction, zydis, operands, mode) ||
+	        classify_atomic(instruction, zydis, operands, mode))
+		return;
 	for (unsigned i = 0; i < zydis->operand_count; i++) {
 		if (is_access(zydis, &operands[i]) && (!memory || operands[i].encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM))
 			memory = &operands[i];
@@ -708,7 +854,6 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 	}
 	if (!instruction->access)
 		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
-	(void)mode;
 }
 
 static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,

@@ -103,6 +103,7 @@ struct instruction {
 	live_set use, kill, live_after;
 	uint16_t used;   /* registers it uses other than to form the rewritten operand's address */
 	uint16_t pop;    /* ret n: n */
+	int32_t number;  /* EMULATE_ATOMIC: the immediate operand */
 	uint32_t detail; /* KIND_EMULATE, KIND_IMAGE: EMULATE_DETAIL() */
 	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 	uint8_t length;  /* for UNDEFINED, TOO_LONG and UNREADABLE: as many bytes as were looked at */

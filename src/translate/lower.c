@@ -492,6 +492,7 @@ static void lower_emulate_end(struct lowering *lowering, const struct instructio
  *     mov  gs:[SLOT_RCX], rcx
  *    (rcx = operand's address)
  *    (mov  gs:[SLOT_ADDRESS], rcx)
+ *    (mov  gs:[SLOT_SCRATCH_B], number)
  *     ...
  */
 static void lower_emulate(struct lowering *lowering, const struct instruction *instruction)
@@ -501,6 +502,8 @@ static void lower_emulate(struct lowering *lowering, const struct instruction *i
 	if (instruction->is_memory && EMULATE_KIND(instruction->detail) != EMULATE_NATIVE) {
 		lower_address(lowering, instruction);
 		emit_spill(emitter, RCX, SLOT_ADDRESS);
+		if (EMULATE_KIND(instruction->detail) == EMULATE_ATOMIC)
+			emit_slot_number(emitter, SLOT_SCRATCH_B, instruction->number);
 	} else {
 		emit_spill(emitter, RCX, SLOT_RCX);
 		emit_record(emitter, instruction->pc, RECORD_RCX);

@@ -132,7 +132,8 @@
 #define EMULATE_STRING   13 /* movs, stos, lods, cmps, scas: argument: STRING_* */
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
 #define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
-#define EMULATE_COUNT    16
+#define EMULATE_PUSHF    16 /* argument: operand size in bytes (2 or 8); only while recording */
+#define EMULATE_COUNT    17
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)
@@ -159,8 +160,18 @@
 #define STRING_ADDRESS32(argument) ((argument) >> 7 & 1)
 #define STRING_SEGMENT(argument)   ((argument) >> 8 & 3) /* of the source: 0: flat, 1: fs, 2: gs */
 
-/* kind | log2 of the operand's size << 5 | register << 8 (as encoded, see has_rex); an immediate is in SLOT_SCRATCH_B */
-#define ATOMIC_ADD        0 /* 0 to 7: the group of add, or, adc, sbb, and, sub, xor, cmp as the CPU numbers it */
+/*
+ * kind | log2 of the operand's size << 5 | register << 8 | ATOMIC_*. Besides what is
+ * locked, unlocked instructions of the same kinds that change registers too or
+ * whose operand is elsewhere than it seems.
+ */
+#define ATOMIC_ADD        0 /* 0 to 6: as the CPU numbers them */
+#define ATOMIC_OR         1
+#define ATOMIC_ADC        2
+#define ATOMIC_SBB        3
+#define ATOMIC_AND        4
+#define ATOMIC_SUB        5
+#define ATOMIC_XOR        6
 #define ATOMIC_INC        8
 #define ATOMIC_DEC        9
 #define ATOMIC_NOT        10
@@ -169,11 +180,13 @@
 #define ATOMIC_XADD       13
 #define ATOMIC_CMPXCHG    14
 #define ATOMIC_CMPXCHG2   15 /* cmpxchg8b, cmpxchg16b: size is that of a half */
-#define ATOMIC_BTS        16
-#define ATOMIC_BTR        17
-#define ATOMIC_BTC        18
+#define ATOMIC_BT         16 /* 16 to 19: as the CPU numbers them, less 4; bt only reads */
+#define ATOMIC_BTS        17
+#define ATOMIC_BTR        18
+#define ATOMIC_BTC        19
 #define ATOMIC_IMMEDIATE  0x1000 /* the other operand is in SLOT_SCRATCH_B, not in a register */
-#define ATOMIC_HIGH_BYTE  0x2000 /* the register is ah, ch, dh or bh */
+#define ATOMIC_HIGH_BYTE  0x2000 /* the register is ah, ch, dh or bh, not that of the number */
+#define ATOMIC_ADDRESS32  0x4000 /* SLOT_ADDRESS is moved by a bit's number in a register, within 32 bits */
 #define ATOMIC_ARGUMENT(kind, size, reg) ((kind) | (size) << 5 | (reg) << 8)
 #define ATOMIC_KIND(argument)            ((argument)&31)
 #define ATOMIC_SIZE(argument)            (1u << ((argument) >> 5 & 7))

@@ -91,6 +91,30 @@ static void random_events_come_back(void **state)
 	}
 }
 
+/* As a recorder gets them: some now, some later, each time whole events. */
+static void events_come_in_parts(void **state)
+{
+	size_t offsets[COUNT + 1];
+	struct event event;
+
+	(void)state;
+	offsets[COUNT] = make_stretch(5, 6, COUNT);
+	decoder_init(&decoder, bytes, offsets[COUNT]);
+	for (size_t i = 0; i < COUNT; i++) {
+		assert_int_equal(decoder_next(&decoder, &event), DECODE_EVENT);
+		offsets[i] = decoder.event_offset;
+	}
+	decoder_init(&decoder, NULL, 0);
+	assert_int_equal(decoder_next(&decoder, &event), DECODE_END);
+	for (size_t i = 0; i < COUNT; i++) {
+		decoder_continue(&decoder, bytes + offsets[i], offsets[i + 1] - offsets[i]);
+		memset(&event, 0, sizeof event);
+		assert_int_equal(decoder_next(&decoder, &event), DECODE_EVENT);
+		same_event(&written[i], &event);
+		assert_int_equal(decoder_next(&decoder, &event), DECODE_END);
+	}
+}
+
 static void no_event_exceeds_its_maximum(void **state)
 {
 	static const size_t maximum[] = {
@@ -375,6 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(random_events_come_back),
+	        cmocka_unit_test(events_come_in_parts),
 	        cmocka_unit_test(no_event_exceeds_its_maximum),
 	        cmocka_unit_test(stretches_stand_alone),
 	        cmocka_unit_test(patches_are_small),

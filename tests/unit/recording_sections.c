@@ -167,7 +167,12 @@ static void code_log_comes_back(void **state)
 {
 	struct codelog log = some_files(), later = {0}, read = {0};
 	struct codelog_mapping again = {0x7f0000000000, 0x1000, 0, 3, 1};
-	struct codelog_file known = {.number = 1, .path = "", .mappings = &again, .mapping_count = 1};
+	struct codelog_file known = {.number = 1,
+	        .path = "",
+	        .has_checksum = true,
+	        .checksum = 99,
+	        .mappings = &again,
+	        .mapping_count = 1};
 
 	(void)state;
 	assert_int_equal(codelog_write(&writer, &log), RECORDING_OK);
@@ -196,7 +201,7 @@ static void code_log_comes_back(void **state)
 	assert_int_equal(program->mappings[1].protection, 3);
 	struct codelog_file *deleted = codelog_find(&read, 1);
 	assert_string_equal(deleted->path, "/tmp/x (deleted)");
-	assert_false(deleted->has_checksum);
+	assert_true(deleted->has_checksum && deleted->checksum == 99);
 	assert_int_equal(deleted->build_id.size, 0);
 	assert_int_equal(deleted->mapping_count, 1);
 	assert_int_equal(deleted->mappings[0].address, again.address);

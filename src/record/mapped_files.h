@@ -1,0 +1,58 @@
+/*
+ * The files whose code the program runs, as the code log tells them: found by the
+ * mappings of the program, kept open so that what they hold can be compared.
+ */
+#ifndef BUGNET_RECORD_MAPPED_FILES_H
+#define BUGNET_RECORD_MAPPED_FILES_H
+
+#include <sys/types.h>
+
+#include "record/maps.h"
+#include "record/vector.h"
+#include "recording/codelog.h"
+
+struct mapped_file {
+	uint32_t device_major, device_minor; /* as /proc/PID/maps tells them */
+	uint64_t inode;
+	char *path;
+	int fd;                 /* -1: it cannot be used, and is not in the code log */
+	uint32_t number;        /* in the code log */
+	uint32_t mappings_told; /* how many of its mappings mapped_files_news has told */
+};
+
+struct mapped_files {
+	pid_t pid;
+	struct codelog log;
+	VECTOR(struct mapped_file) files;
+	uint64_t order; /* of the next mapping */
+	uint32_t told;  /* files of the log that mapped_files_news has told */
+	bool news;
+};
+
+void mapped_files_deinit(struct mapped_files *files);
+
+/*
+ * The number of the file that this private mapping shows, or EVENT_FILE_NONE where there
+ * is none that replay could be given: memory of nobody's, the vdso, deleted and
+ * unreadable files, and shared mappings, whose content may change.
+ */
+uint32_t mapped_files_find(struct mapped_files *files, const struct mapping *mapping);
+
+/* Note all mappings of the file that there are now and were not known. */
+void mapped_files_note(struct mapped_files *files, uint32_t number, const struct maps *maps);
+
+/* Does the file have these bytes there? */
+bool mapped_files_have(const struct mapped_files *files, uint32_t number, uint64_t offset,
+        const uint8_t *bytes, uint32_t size);
+/* As many of its bytes as there are. */
+uint32_t mapped_files_read(
+        const struct mapped_files *files, uint32_t number, uint64_t offset, uint8_t *bytes, uint32_t size);
+
+uint64_t mapped_files_size(const struct mapped_files *files, uint32_t number);
+int mapped_files_fd(const struct mapped_files *files, uint32_t number);
+
+/* Append to the buffer what the code log gained since the last call, as a section's content; false if
+ * nothing. */
+bool mapped_files_news(struct mapped_files *files, struct buffer *buffer);
+
+#endif

@@ -1,0 +1,142 @@
+#include "record/thread_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_KEPT (4u << 20) /* from one stretch to the next, of each thread */
+
+struct thread_log *thread_log_create(uint32_t id)
+{
+	struct thread_log *log = calloc(1, sizeof *log);
+
+	if (!log)
+		return NULL;
+	log->record = (struct thread_record){
+	        .id = id,
+	        .parent = THREAD_NO_PARENT,
+	        .end_kind = THREAD_STILL_RUNS,
+	        .first_position = UINT64_MAX,
+	};
+	decoder_init(&log->decoder, NULL, 0);
+	return log;
+}
+
+void thread_log_destroy(struct thread_log *log)
+{
+	if (log)
+		buffer_deinit(&log->stretch);
+	free(log);
+}
+
+void thread_log_facts(struct thread_log *log, const struct thread_facts *facts)
+{
+	log->record.parent = facts->parent;
+	log->record.tid = facts->tid;
+	if (*facts->name)
+		memcpy(log->record.name, facts->name, sizeof log->record.name);
+}
+
+static enum recording_status out_of_memory(struct writer *writer)
+{
+	writer->error = (struct recording_error){.status = RECORDING_MEMORY, .offset = writer->size};
+	return RECORDING_MEMORY;
+}
+
+static enum recording_status write_stretch(struct thread_log *log, struct writer *writer)
+{
+	if (!log->has_stretch)
+		return RECORDING_OK;
+	log->has_stretch = false;
+	if (log->stretch.failed)
+		return out_of_memory(writer);
+	enum recording_status status = stretch_write(writer, log->record.id, log->stretches, log->first,
+	        log->last, log->stretch.bytes, log->stretch.size);
+	if (status)
+		return status;
+	log->stretches++;
+	if (log->record.first_position > log->first)
+		log->record.first_position = log->first;
+	log->record.last_position = log->last;
+	return thread_record_write(writer, &log->record);
+}
+
+static void begin_stretch(struct thread_log *log, const struct event *event)
+{
+	log->has_stretch = true;
+	log->stretch.size = 0;
+	if (log->stretch.capacity > ROOM_KEPT)
+		buffer_deinit(&log->stretch);
+	log->first = log->last = event->position;
+	if (!log->record.start_time)
+		log->record.start_time = event->keyframe.monotonic;
+	log->record.end_time = event->keyframe.monotonic;
+}
+
+static enum recording_status look_at(struct thread_log *log, struct writer *writer, const struct event *event)
+{
+	enum recording_status status = RECORDING_OK;
+
+	if (event->kind == EVENT_KEYFRAME) {
+		if (event->position > log->last)
+			log->last = event->position; /* where the stretch before it ended */
+		status = write_stretch(log, writer);
+		begin_stretch(log, event);
+	}
+	log->last = event->position;
+	if (event->kind == EVENT_END) {
+		log->record.end_kind = event->end.kind;
+		log->record.end_status = event->end.status;
+	}
+	return status;
+}
+
+static void append(struct thread_log *log, const uint8_t *from, const uint8_t *to)
+{
+	if (log->has_stretch)
+		buffer_bytes(&log->stretch, from, (size_t)(to - from));
+}
+
+enum recording_status thread_log_take(
+        struct thread_log *log, struct writer *writer, const uint8_t *bytes, size_t size)
+{
+	const uint8_t *begin = bytes; /* of what is not yet in the stretch */
+	struct event event;
+	enum decode_status found;
+
+	if (log->damaged && size && *bytes == EVENT_KEYFRAME) {
+		log->damaged = false;
+		decoder_init(&log->decoder, NULL, 0);
+	}
+	if (log->damaged)
+		return RECORDING_OK;
+	decoder_continue(&log->decoder, bytes, size);
+	while ((found = decoder_next(&log->decoder, &event)) == DECODE_EVENT) {
+		const uint8_t *here = bytes + log->decoder.event_offset;
+		if (event.kind == EVENT_KEYFRAME) {
+			append(log, begin, here);
+			begin = here;
+		}
+		enum recording_status status = look_at(log, writer, &event);
+		if (status)
+			return status;
+	}
+	log->damaged = found != DECODE_END;
+	log->was_damaged |= log->damaged;
+	append(log, begin, log->damaged ? bytes + log->decoder.event_offset : bytes + size);
+	return log->stretch.failed ? out_of_memory(writer) : RECORDING_OK;
+}
+
+enum recording_status thread_log_close(
+        struct thread_log *log, struct writer *writer, uint64_t position, uint64_t now)
+{
+	if (log->has_stretch && position > log->last && !log->damaged)
+		log->last = position;
+	if (now > log->record.end_time)
+		log->record.end_time = now;
+	enum recording_status status = write_stretch(log, writer);
+	if (!status && !log->stretches) { /* it ran, but nothing of it could be kept */
+		log->record.first_position = 0;
+		status = thread_record_write(writer, &log->record);
+	}
+	return status;
+}
