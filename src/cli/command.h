@@ -15,6 +15,7 @@ struct command {
 };
 
 extern const struct command run_command;
+extern const struct command record_command;
 extern const struct command replay_command;
 extern const struct command doctor_command;
 extern const struct command help_command;

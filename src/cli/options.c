@@ -12,7 +12,7 @@
 #include "cli/suggest.h"
 #include "cli/version.h"
 
-/* Where the help texts begin: behind the longest "  --name VALUE". */
+/* Where the help texts begin: at least here, so that the commands' helps look alike. */
 #define HELP_COLUMN 18
 
 static const struct option_spec common_options[] = {
@@ -114,60 +114,152 @@ static bool store(
 	return false;
 }
 
+/* An option as it was written. */
+struct written {
+	const struct option_spec *option, *common; /* one of them, or none */
+	const char *name;                          /* in the word: without dashes and value */
+	size_t length;
+	const char *value; /* in the same word, or NULL */
+};
+
+static const struct option_spec *find_letter(const struct option_spec *table, char letter)
+{
+	for (; table->name; table++) {
+		if (table->letter && table->letter == letter)
+			return table;
+	}
+	return NULL;
+}
+
+/* -o value, -ovalue, -h */
+static struct written parse_short(const struct command *command, const char *word)
+{
+	struct written written = {
+	        .option = find_letter(command->options, word[1]),
+	        .name = word + 1,
+	        .length = strcspn(word + 1, "="),
+	};
+
+	if (written.option) {
+		written.length = 1;
+		written.value = word[2] ? word + 2 : NULL;
+	} else if (strcmp(word, "-h") == 0) {
+		written.common = &common_options[0];
+	}
+	return written;
+}
+
+static struct written parse_long(const struct command *command, const char *word)
+{
+	struct written written = {.name = word + 2, .length = strcspn(word + 2, "=")};
+
+	written.option = find_option(command->options, written.name, written.length);
+	written.common = find_option(common_options, written.name, written.length);
+	written.value = written.name[written.length] ? written.name + written.length + 1 : NULL;
+	return written;
+}
+
 int options_parse(const struct command *command, int argc, char **argv, void *values, int *status)
 {
 	*status = STATUS_FAILED;
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 		bool is_long = word[0] == '-' && word[1] == '-';
-		const char *name = word + (is_long ? 2 : 1);
-		size_t length = word[0] ? strcspn(name, "=") : 0;
-		const char *value = word[0] && name[length] ? name + length + 1 : NULL;
-		const struct option_spec *common, *option;
 
 		if (word[0] != '-' || word[1] == '\0')
 			return i;
 		if (is_long && word[2] == '\0')
 			return i + 1;
-		option = is_long ? find_option(command->options, name, length) : NULL;
-		common = is_long ? find_option(common_options, name, length) : NULL;
-		if (strcmp(word, "-h") == 0)
-			common = &common_options[0];
-		if (!option && !common) {
-			report_unknown(command, word, name, length);
+		struct written written = is_long ? parse_long(command, word) : parse_short(command, word);
+		if (!written.option && !written.common) {
+			report_unknown(command, word, written.name, written.length);
 			return -1;
 		}
-		if (value && (common || option->type == OPTION_FLAG)) {
-			error_print(command->name, "option '--%.*s' takes no value; leave out '=%s'",
-			        (int)length, name, value);
+		if (written.value && (written.common || written.option->type == OPTION_FLAG)) {
+			error_print(command->name, "option '%.*s' takes no value; leave out '%s'",
+			        (int)(written.name + written.length - word), word,
+			        word + (written.name + written.length - word));
 			return -1;
 		}
-		if (common) {
-			obey_common(command, common);
+		if (written.common) {
+			obey_common(command, written.common);
 			*status = 0;
 			return -1;
 		}
-		if (!value && option->type != OPTION_FLAG && i + 1 < argc)
-			value = argv[++i];
-		if (!store(command, option, value, values))
+		if (!written.value && written.option->type != OPTION_FLAG && i + 1 < argc)
+			written.value = argv[++i];
+		if (!store(command, written.option, written.value, values))
 			return -1;
 	}
 	return argc;
 }
 
-static void print_options(const struct option_spec *option, FILE *stream)
+const char *options_parse_file(
+        const struct command *command, int argc, char **argv, void *values, int *status)
 {
-	for (; option->name; option++) {
-		int width = fprintf(stream, "  --%s%s%s", option->name, option->value ? " " : "",
-		        option->value ? option->value : "");
+	const char *file = NULL;
 
-		fprintf(stream, "%*s%s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", option->help);
+	for (bool options_over = false; argc > 1;) {
+		int first = options_over ? 1 : options_parse(command, argc, argv, values, status);
+		if (first < 0)
+			return NULL;
+		if (first == argc)
+			break;
+		options_over |= strcmp(argv[first - 1], "--") == 0;
+		*status = STATUS_FAILED;
+		if (file) {
+			error_print(command->name, "'%s' is one word too many; give one recording at a time",
+			        argv[first]);
+			return NULL;
+		}
+		file = argv[first];
+		argc -= first;
+		argv += first;
+	}
+	*status = STATUS_FAILED;
+	if (!file)
+		error_print(command->name, "no recording given; usage: bugnet %s", command->synopsis);
+	return file;
+}
+
+/* "  -n, --name VALUE", as far as there is room; returns the width it takes. */
+static int option_text(const struct option_spec *option, char *text, size_t size)
+{
+	char letter[8] = "";
+
+	if (option->letter)
+		snprintf(letter, sizeof letter, "-%c, ", option->letter);
+	return snprintf(text, size, "  %s--%s%s%s", letter, option->name, option->value ? " " : "",
+	        option->value ? option->value : "");
+}
+
+static int help_column(const struct option_spec *option)
+{
+	int column = HELP_COLUMN;
+
+	for (; option->name; option++) {
+		int width = option_text(option, NULL, 0);
+		if (column < width + 2)
+			column = width + 2;
+	}
+	return column;
+}
+
+static void print_options(const struct option_spec *option, int column, FILE *stream)
+{
+	char text[80];
+
+	for (; option->name; option++) {
+		option_text(option, text, sizeof text);
+		fprintf(stream, "%-*s%s\n", column, text, option->help);
 	}
 }
 
 void options_print_help(const struct command *command, FILE *stream)
 {
+	int column = help_column(command->options);
+
 	fprintf(stream, "Usage: bugnet %s\n\n%s\nOptions:\n", command->synopsis, command->description);
-	print_options(command->options, stream);
-	print_options(common_options, stream);
+	print_options(command->options, column, stream);
+	print_options(common_options, column, stream);
 }

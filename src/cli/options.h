@@ -2,9 +2,10 @@
  * The one option parser of all subcommands.
  *
  * A subcommand describes its options in a table; parsing and --help both come from
- * it. Options are long: --name, --name=value, --name value. `--` and the first word
- * that is no option end them, so that `bugnet run ls -l` needs no `--`. Every
- * subcommand has --help (and -h) and --version without listing them.
+ * it. Options are long: --name, --name=value, --name value; some have a letter too: -o
+ * value, -ovalue. `--` and the first word that is no option end them, so that `bugnet run
+ * ls -l` needs no `--`. Every subcommand has --help (and -h) and --version without
+ * listing them.
  */
 #ifndef BUGNET_CLI_OPTIONS_H
 #define BUGNET_CLI_OPTIONS_H
@@ -26,6 +27,7 @@ struct option_spec {
 	size_t offset;     /* of the variable in the subcommand's struct of values */
 	const char *value; /* other than OPTION_FLAG: what the value is called in --help */
 	const char *help;
+	char letter; /* of the short form, or 0 */
 };
 
 /*
@@ -34,6 +36,13 @@ struct option_spec {
  * --version was printed or a mistake was reported. *status is then the exit status.
  */
 int options_parse(const struct command *command, int argc, char **argv, void *values, int *status);
+
+/*
+ * The same for subcommands that take one recording: options may come behind it too.
+ * Returns the recording's path, or NULL when the command is over.
+ */
+const char *options_parse_file(
+        const struct command *command, int argc, char **argv, void *values, int *status);
 
 void options_print_help(const struct command *command, FILE *stream);
 

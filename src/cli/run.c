@@ -1,17 +1,12 @@
 /* bugnet run: run a program wholly from the code cache. */
-#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/error.h"
-#include "cli/resolve.h"
-#include "record/elf_check.h"
+#include "cli/program.h"
 #include "record/launch.h"
 
 struct run_values {
@@ -20,9 +15,6 @@ struct run_values {
 	bool count;
 	uint64_t cache;
 };
-
-#define CACHE_MIN (256ul << 10)
-#define CACHE_MAX (128ul << 20)
 
 static const struct option_spec run_options[] = {
         {
@@ -54,43 +46,12 @@ static const struct option_spec run_options[] = {
         {0},
 };
 
-static int report_unresolved(const char *name, int error)
-{
-	char here[PATH_MAX];
-
-	if (error != ENOENT) {
-		error_print("run", "%s: %s; give the program's path", name, strerror(error));
-		return STATUS_CANNOT_RUN;
-	}
-	snprintf(here, sizeof(here), "./%s", name);
-	if (*name == '\0')
-		error_print("run", "the program's name is empty; give its name or path");
-	else if (access(here, F_OK) == 0)
-		error_print(
-		        "run", "%s: not found in PATH; for the file in this directory say '%s'", name, here);
-	else
-		error_print(
-		        "run", "%s: not found in PATH; check the spelling or give the program's path", name);
-	return STATUS_NOT_FOUND;
-}
-
-/* Programs we must not translate still run, as they would without us. */
-static int run_natively(const char *path, char **argv, const char *reason)
-{
-	error_print("run", "note: %s", reason);
-	execv(path, argv);
-	error_print("run", "%s: cannot execute: %s", path, strerror(errno));
-	return STATUS_CANNOT_RUN;
-}
-
 static int run_main(int argc, char **argv)
 {
 	struct run_values values = {0};
-	struct elf_report report;
 	char path[PATH_MAX];
 	int status;
 	int first = options_parse(&run_command, argc, argv, &values, &status);
-	int error;
 
 	if (first < 0)
 		return status;
@@ -98,38 +59,19 @@ static int run_main(int argc, char **argv)
 		error_print("run", "no program given; usage: bugnet %s", run_command.synopsis);
 		return STATUS_FAILED;
 	}
-	if (values.cache && (values.cache < CACHE_MIN || values.cache > CACHE_MAX)) {
-		error_print("run", "a cache of %lu bytes is not possible; give a size from 256K to 128M",
-		        values.cache);
+	if (!program_cache_check("run", values.cache))
 		return STATUS_FAILED;
-	}
-	error = resolve_program(argv[first], path, sizeof(path));
-	if (error && error != EACCES)
-		return report_unresolved(argv[first], error);
-
-	switch (elf_check(path, &report)) {
-	case ELF_RUNS:
-		return launch_run(&(struct launch_options){
-		        .path = path,
-		        .argv = argv + first,
-		        .stats = values.stats,
-		        .children = values.children,
-		        .count = values.count,
-		        .cache = values.cache,
-		});
-	case ELF_PRIVILEGED:
-	case ELF_UNREADABLE:
-		return run_natively(path, argv + first, report.message);
-	case ELF_NOT_FOUND:
-		error_print("run", "%s", report.message);
-		return STATUS_NOT_FOUND;
-	case ELF_LIMIT:
-		error_print("run", "%s", report.message);
-		return STATUS_FAILED;
-	default:
-		error_print("run", "%s", report.message);
-		return STATUS_CANNOT_RUN;
-	}
+	if (!program_check("run", argv + first, "", path, &status))
+		return status;
+	return launch_run(&(struct launch_options){
+	        .command = "run",
+	        .path = path,
+	        .argv = argv + first,
+	        .stats = values.stats,
+	        .children = values.children,
+	        .count = values.count,
+	        .cache = values.cache,
+	});
 }
 
 const struct command run_command = {

@@ -85,7 +85,7 @@ static _Noreturn void run_supervisor(
 	_exit(supervise(program, &supervisor, ready_fd));
 }
 
-static int fail(const char *what)
+static int fail(const struct launch_options *options, const char *what)
 {
 	const char *hint = "";
 
@@ -93,7 +93,7 @@ static int fail(const char *what)
 		hint = "; the limit on processes is reached, see 'ulimit -u'";
 	else if (errno == EMFILE)
 		hint = "; the limit on open files is too low, see 'ulimit -n'";
-	fprintf(stderr, "bugnet run: %s: %s%s\n", what, strerror(errno), hint);
+	fprintf(stderr, "bugnet %s: %s: %s%s\n", options->command, what, strerror(errno), hint);
 	return 125;
 }
 
@@ -157,25 +157,26 @@ int launch_run(const struct launch_options *options)
 
 	if (!proc_is_ours()) {
 		fprintf(stderr,
-		        "bugnet run: /proc is not mounted, or not that of this pid namespace; mount it with "
-		        "'mount -t proc proc /proc' ('unshare --mount-proc' does)\n");
+		        "bugnet %s: /proc is not mounted, or not that of this pid namespace; mount it with "
+		        "'mount -t proc proc /proc' ('unshare --mount-proc' does)\n",
+		        options->command);
 		return 125;
 	}
 	if (pipe2(go, O_CLOEXEC) < 0 || pipe2(ready, O_CLOEXEC) < 0)
-		return fail("cannot make a pipe");
+		return fail(options, "cannot make a pipe");
 	pid_t supervisor = fork_supervisor(options, go, ready);
 	if (supervisor < 0)
-		return fail("cannot start the supervisor");
+		return fail(options, "cannot start the supervisor");
 	close(go[0]);
 	close(ready[1]);
 	prctl(PR_SET_PTRACER, supervisor); /* where Yama asks for it */
 	if (write(go[1], "", 1) != 1)
-		return fail("cannot reach the supervisor");
+		return fail(options, "cannot reach the supervisor");
 	close(go[1]);
 	if (read(ready[0], &byte, 1) != 1)
 		return 125; /* it said why */
 	close(ready[0]);
 	execve(options->path, options->argv, environ);
-	fprintf(stderr, "bugnet run: %s: %s\n", options->path, strerror(errno));
+	fprintf(stderr, "bugnet %s: %s: %s\n", options->command, options->path, strerror(errno));
 	return errno == ENOENT ? 127 : 126;
 }

@@ -8,6 +8,7 @@
 struct recorder_options;
 
 struct launch_options {
+	const char *command; /* of bugnet, for messages */
 	const char *path; /* the file to execute, checked by elf_check */
 	char **argv;      /* the program's arguments, argv[0] as the user typed it */
 	bool stats;       /* print the engine's counters when the program has ended */

@@ -445,7 +445,7 @@ static void take_over(struct supervisor *s, pid_t pid)
 	}
 	struct space *space = inject(pid, &memory, &options, why, sizeof why);
 	if (space) {
-		space->library = s->library;
+		space->library = options.record ? NULL : s->library; /* not the code of another kind of run */
 		space->count = s->options->count;
 		struct process *process = add_process(s, pid, group_create(s, space), space);
 		process->memory = memory;

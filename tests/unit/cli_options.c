@@ -17,6 +17,7 @@ struct values {
 	bool stats;
 	bool quiet;
 	const char *ring;
+	const char *output;
 };
 
 static const struct option_spec options[] = {
@@ -27,6 +28,12 @@ static const struct option_spec options[] = {
                 .offset = offsetof(struct values, ring),
                 .value = "SIZE",
                 .help = "size"},
+        {.name = "output",
+                .letter = 'o',
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct values, output),
+                .value = "FILE",
+                .help = "where to"},
         {0},
 };
 
@@ -39,6 +46,7 @@ static const struct command command = {
 
 struct outcome {
 	int first;
+	const char *file;
 	int status;
 	struct values values;
 	char output[2048]; /* stdout and stderr */
@@ -63,7 +71,27 @@ static struct outcome parse(char **words)
 	return outcome;
 }
 
-#define PARSE(...) parse((char *[]){__VA_ARGS__, NULL})
+/* The same for a command that takes a recording. */
+static struct outcome parse_file(char **words)
+{
+	struct outcome outcome = {0};
+	char *argv[16] = {"test"};
+	int argc = 1;
+	FILE *saved_out = stdout, *saved_err = stderr;
+	FILE *stream = fmemopen(outcome.output, sizeof(outcome.output), "w");
+
+	while (*words)
+		argv[argc++] = *words++;
+	stdout = stderr = stream;
+	outcome.file = options_parse_file(&command, argc, argv, &outcome.values, &outcome.status);
+	stdout = saved_out;
+	stderr = saved_err;
+	fclose(stream);
+	return outcome;
+}
+
+#define PARSE_FILE(...) parse_file((char *[]){__VA_ARGS__, NULL})
+#define PARSE(...)      parse((char *[]){__VA_ARGS__, NULL})
 
 static void flags_and_values(void **state)
 {
@@ -108,6 +136,46 @@ static void two_dashes_end_the_options(void **state)
 	assert_false(outcome.values.quiet);
 	assert_int_equal(PARSE("--").first, 2);
 	assert_int_equal(PARSE("--", "--").first, 2);
+}
+
+static void letters(void **state)
+{
+	(void)state;
+	struct outcome outcome = PARSE("-o", "x", "prog");
+
+	assert_int_equal(outcome.first, 3);
+	assert_string_equal(outcome.values.output, "x");
+	outcome = PARSE("-ox=y", "--stats", "prog");
+	assert_int_equal(outcome.first, 3);
+	assert_string_equal(outcome.values.output, "x=y");
+	assert_string_equal(PARSE("--output=z", "prog").values.output, "z");
+}
+
+static void options_around_a_file(void **state)
+{
+	(void)state;
+	struct outcome outcome = PARSE_FILE("a.bug", "-o", "x", "--stats");
+
+	assert_string_equal(outcome.file, "a.bug");
+	assert_string_equal(outcome.values.output, "x");
+	assert_true(outcome.values.stats);
+	outcome = PARSE_FILE("--stats", "--", "--a.bug");
+	assert_string_equal(outcome.file, "--a.bug");
+	assert_string_equal(PARSE_FILE("-").file, "-");
+	outcome = PARSE_FILE("a", "b");
+	assert_null(outcome.file);
+	assert_int_equal(outcome.status, STATUS_FAILED);
+	assert_string_equal(
+	        outcome.output, "bugnet test: 'b' is one word too many; give one recording at a time\n");
+	outcome = PARSE_FILE("--", "a", "--stats");
+	assert_null(outcome.file);
+	outcome = PARSE_FILE("--stats");
+	assert_null(outcome.file);
+	assert_string_equal(outcome.output,
+	        "bugnet test: no recording given; usage: bugnet test [--stats] [--] PROGRAM\n");
+	outcome = PARSE_FILE("a", "--help");
+	assert_null(outcome.file);
+	assert_int_equal(outcome.status, 0);
 }
 
 static void assert_mistake(struct outcome outcome, const char *message)
@@ -160,11 +228,12 @@ static void help_and_version(void **state)
 	                                    "What it does.\n"
 	                                    "\n"
 	                                    "Options:\n"
-	                                    "  --stats         count\n"
-	                                    "  --quiet         hush\n"
-	                                    "  --ring SIZE     size\n"
-	                                    "  --help          print this help and exit\n"
-	                                    "  --version       print the version and exit\n");
+	                                    "  --stats            count\n"
+	                                    "  --quiet            hush\n"
+	                                    "  --ring SIZE        size\n"
+	                                    "  -o, --output FILE  where to\n"
+	                                    "  --help             print this help and exit\n"
+	                                    "  --version          print the version and exit\n");
 	assert_string_equal(PARSE("-h").output, outcome.output);
 
 	outcome = PARSE("--version");
@@ -237,6 +306,8 @@ int main(void)
 	        cmocka_unit_test(flags_and_values),
 	        cmocka_unit_test(the_first_word_ends_the_options),
 	        cmocka_unit_test(two_dashes_end_the_options),
+	        cmocka_unit_test(letters),
+	        cmocka_unit_test(options_around_a_file),
 	        cmocka_unit_test(mistakes),
 	        cmocka_unit_test(very_long_words),
 	        cmocka_unit_test(help_and_version),
