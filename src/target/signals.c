@@ -701,7 +701,7 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	bool executed = number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE;
 
 	thread->probing = PROBE_NONE;
-	thread->slots[SLOT_POSITION] += executed - thread->counted;
+	thread->slots[SLOT_POSITION] += (uint64_t)executed - thread->counted;
 	if (c->rip == (uint64_t)probe_jump) {
 		/* No address at all: not even the jump got there. */
 		deliver_fault(thread, number, siginfo, context);
