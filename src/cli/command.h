@@ -16,6 +16,7 @@ struct command {
 
 extern const struct command run_command;
 extern const struct command record_command;
+extern const struct command replay_command;
 extern const struct command doctor_command;
 extern const struct command help_command;
 extern const struct command bugnet_command;

@@ -361,10 +361,8 @@ void handle_emulate(struct thread *thread)
 
 	thread->slots[SLOT_TARGET] = 0;
 	thread->counted = 1;
-	if (replaying()) {
-		replay_emulate(thread);
+	if (replaying() && replay_emulate(thread))
 		return;
-	}
 	const struct registers before = thread->regs;
 	switch (EMULATE_KIND(detail)) {
 	case EMULATE_CPUID:

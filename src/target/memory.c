@@ -167,8 +167,7 @@ static void memory_mmap(struct thread *thread)
 	regs->gpr[RAX] = result;
 }
 
-/* Unmaps what is the program's of [start, end), around what is ours, which the program cannot know of. */
-static uint64_t unmap_around_us(uint64_t start, uint64_t end)
+uint64_t unmap_around_us(uint64_t start, uint64_t end)
 {
 	uint64_t result = 0;
 

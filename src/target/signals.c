@@ -326,8 +326,7 @@ static uint64_t saved_flags(uint64_t flags, uint64_t slot)
 	return (flags & ~(FLAGS_OF_LAHF | FLAG_OVERFLOW)) | (slot >> 8 & FLAGS_OF_LAHF) | (slot & 1 ? FLAG_OVERFLOW : 0);
 }
 
-/* The program's state at a place in translated code, before the instruction there. */
-static void registers_from_code(
+void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	struct registers *regs = &thread->regs;
@@ -702,7 +701,7 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	bool executed = number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE;
 
 	thread->probing = PROBE_NONE;
-	thread->slots[SLOT_POSITION] += (int64_t)executed - thread->counted;
+	thread->slots[SLOT_POSITION] += (uint64_t)executed - thread->counted;
 	if (c->rip == (uint64_t)probe_jump) {
 		/* No address at all: not even the jump got there. */
 		deliver_fault(thread, number, siginfo, context);

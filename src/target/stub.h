@@ -271,8 +271,11 @@ static inline bool replaying(void)
 void replay_start(struct thread *thread);
 void replay_exit(struct thread *thread, int indirect);
 void replay_syscall(struct thread *thread);
-void replay_emulate(struct thread *thread);
+/* False: it is to be performed as in any other run. */
+bool replay_emulate(struct thread *thread);
 void replay_stop(struct thread *thread);
+/* What happens was not recorded: enum feed_divergence. */
+_Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t detail);
 uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base);
 
@@ -294,6 +297,8 @@ void syscall_int80(struct thread *thread);
 /* ---- memory.c ---- */
 void syscall_memory(struct thread *thread, long number);
 bool overlaps_us(uint64_t start, uint64_t size);
+/* Unmaps what is the program's of [start, end), around our segments, which the program cannot know of. */
+uint64_t unmap_around_us(uint64_t start, uint64_t end);
 bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc);
 /* In the child of a fork: tells of what the kernel did not copy. */
 void forked_memory(struct thread *thread);
@@ -324,6 +329,9 @@ void set_kernel_mask(uint64_t mask);
 void count_segv_blocker(uint64_t old, uint64_t new);
 void ignore_for_exec(struct thread *thread, bool ignore);
 uint64_t kernel_mask_for(uint64_t mask);
+/* The program's state at a place in translated code, before the instruction there, to thread.regs. */
+void registers_from_code(
+        struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place);
 /* Ends what a return to code with TF set began, see syscall_sigreturn. */
 void unshield(struct thread *thread);
 
