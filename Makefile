@@ -20,9 +20,10 @@ STUB_CFLAGS := -std=gnu11 -O2 -g -ffreestanding -fno-stack-protector -fPIE -fvis
 TRANSLATE_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/translate/*.c))
 RECORDING_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/recording/*.c))
 RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
+REPLAY_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/replay/*.c))
 CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
-LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
+LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
 .PHONY: all demo test fuzz fuzz-readers bench bench-coding install clean format check-format packages-build packages-fuzz \
 	packages-test tests
@@ -69,7 +70,7 @@ $(B)/record/stub_image.o: src/record/stub_image.S $(B)/target/stub.bin
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -DSTUB_FILE='"$(B)/target/stub.bin"' -c -o $@ $<
 
--include $(wildcard $(B)/*/*.d)
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 
 # ---- tests ----
 UNIT_TESTS        := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/*.c))

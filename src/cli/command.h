@@ -16,6 +16,7 @@ struct command {
 
 extern const struct command run_command;
 extern const struct command record_command;
+extern const struct command replay_command;
 extern const struct command info_command;
 extern const struct command events_command;
 extern const struct command pack_command;

@@ -298,7 +298,10 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->children = options->children;
 	info->announce_exit = options->announce_exit;
 	info->count = options->count;
+	info->cpu_level = options->cpu_level;
 	info->first_distance = THREAD_STRIDE;
+	if (options->replay)
+		info->mode = MODE_REPLAY;
 	if (options->record) {
 		const struct shadow_plan *shadow = &placement->shadow;
 		info->mode = MODE_RECORD;
@@ -350,6 +353,8 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	fill_info(space, placement, options, tracee, target_fd);
 	if (options->record)
 		space->mode = TRANSLATE_RECORD;
+	if (options->replay)
+		space->mode = TRANSLATE_REPLAY;
 	space->low_memory = placement->shadow.low_memory;
 	tracee->registers.rip = placement->layouts[0].base + header->start;
 	/* Not in a system call as far as the kernel is concerned: nothing to restart. */
@@ -393,6 +398,26 @@ struct space *inject(
 		space = install(&tracee, &placement, options, why, why_size);
 	error = tracee_deinit(&tracee);
 	memory_changed(memory);
+	if (error && space) {
+		space_destroy(space);
+		return fail(why, why_size, "cannot start it: %s", strerror(-error));
+	}
+	return space;
+}
+
+struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts, unsigned count,
+        uint64_t threads, const struct injection *options, char *why, size_t why_size)
+{
+	struct placement placement = {
+	        .count = count, .threads = threads, .file_size = layouts[count - 1].file + layouts[count - 1].size};
+	struct tracee tracee;
+
+	memcpy(placement.layouts, layouts, count * sizeof *layouts);
+	int error = tracee_init(&tracee, pid, memory->mem_fd, read_auxv(pid, AT_SYSINFO_EHDR));
+	if (error)
+		return fail(why, why_size, "cannot look at it: %s", strerror(-error));
+	struct space *space = install(&tracee, &placement, options, why, why_size);
+	error = tracee_deinit(&tracee);
 	if (error && space) {
 		space_destroy(space);
 		return fail(why, why_size, "cannot start it: %s", strerror(-error));

@@ -16,7 +16,9 @@ struct injection {
 	bool announce_exit; /* the stub waits for us before exit_group */
 	bool count;         /* count instructions */
 	uint64_t cache;     /* see struct launch_options */
+	uint32_t cpu_level; /* see cpu_level.h */
 	bool record;
+	bool replay; /* see inject_at */
 	uint32_t dictionary_bits;
 	uint64_t interval; /* instructions between keyframes */
 };
@@ -27,6 +29,9 @@ struct injection {
  */
 struct space *inject(
         pid_t pid, struct memory *memory, const struct injection *options, char *why, size_t why_size);
+/* The same with segments at given places, for replay. */
+struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts, unsigned count,
+        uint64_t threads, const struct injection *options, char *why, size_t why_size);
 /* Ends a process that stands at its first instruction. */
 void inject_exit(pid_t pid, struct memory *memory, int status);
 

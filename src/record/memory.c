@@ -10,6 +10,7 @@ int memory_open(struct memory *memory, pid_t pid)
 {
 	char path[64];
 
+	memory->source = NULL;
 	memset(memory->cached, 0, sizeof memory->cached);
 	memset(memory->missing, 0, sizeof memory->missing);
 	memory->maps = (struct maps){0};
@@ -54,8 +55,23 @@ void memory_changed(struct memory *memory)
 	memset(memory->missing, 0, sizeof memory->missing);
 }
 
+/* A page of code like that of a file that nobody changes. */
+static const struct mapping *source_mapping(struct memory *memory, uint64_t address)
+{
+	uint64_t page = address & -CODE_PAGE;
+
+	if (!memory->source->has_page(memory->source->context, address))
+		return NULL;
+	memory->source_mapping = (struct mapping){
+	        .start = page, .end = page + CODE_PAGE, .readable = true, .executable = true};
+	return &memory->source_mapping;
+}
+
 const struct mapping *memory_mapping(struct memory *memory, uint64_t address)
 {
+	if (memory->source)
+		return source_mapping(memory, address);
+
 	uint64_t *missing = &memory->missing[address / CODE_PAGE % MEMORY_MISSING_PAGES];
 	const struct mapping *mapping = memory->maps_stale ? NULL : maps_find(&memory->maps, address);
 

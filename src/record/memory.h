@@ -17,7 +17,22 @@
 #define MEMORY_CACHED_PAGES  64
 #define MEMORY_MISSING_PAGES 64
 
+/*
+ * Code that comes from elsewhere than a process: a recording. It never changes but when the
+ * owner says so (memory_changed, and what a space is told), and nobody writes to it.
+ */
+struct memory_source {
+	/* Copies up to `size` bytes of code at address; returns how many are known there, one behind the
+	 * other. */
+	size_t (*read)(void *context, uint64_t address, uint8_t *bytes, size_t size);
+	/* Is anything known of the page that contains the address? */
+	bool (*has_page)(void *context, uint64_t address);
+	void *context;
+};
+
 struct memory {
+	const struct memory_source *source; /* NULL: the process's own memory */
+	struct mapping source_mapping;
 	int mem_fd, maps_fd;
 	struct maps maps;
 	bool maps_stale;

@@ -176,10 +176,27 @@ static int region_wake(struct space *space, uint32_t number)
 	return error;
 }
 
+static bool source_unchanged(
+        const struct memory_source *source, uint64_t start, const uint8_t *expected, uint32_t size)
+{
+	uint8_t bytes[CODE_PAGE];
+
+	for (uint32_t done = 0; done < size;) {
+		uint32_t part = size - done < sizeof bytes ? size - done : (uint32_t)sizeof bytes;
+		if (source->read(source->context, start + done, bytes, part) != part ||
+		        memcmp(bytes, expected + done, part) != 0)
+			return false;
+		done += part;
+	}
+	return true;
+}
+
 /* Are the program's bytes at pc, which must be executable, those that were translated? */
 static bool bytes_unchanged(
         struct space *space, struct memory *memory, uint64_t start, const uint8_t *expected, uint32_t size)
 {
+	if (memory->source)
+		return source_unchanged(memory->source, start, expected, size);
 	for (uint32_t done = 0; done < size;) {
 		uint64_t pc = start + done, page = pc & -CODE_PAGE;
 		enum code_mode mode = page_mode(space, memory, pc);
@@ -376,8 +393,11 @@ static uint64_t readable_end(const struct reading *reading, uint64_t address, en
 static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 {
 	struct reading *reading = context;
+	const struct memory_source *source = reading->memory->source;
 	size_t done = 0;
 
+	if (source)
+		return source->read(source->context, pc, bytes, size);
 	while (done < size) {
 		uint64_t address = pc + done, page = address & -CODE_PAGE;
 		enum code_mode mode = page_mode(reading->space, reading->memory, address);
@@ -476,11 +496,11 @@ static void tell_sources(struct space *space, struct memory *memory, const struc
 	}
 }
 
-static int translate_anew(
-        struct space *space, struct reading *reading, uint64_t pc, bool indirect, struct translation *out)
+static struct translate_request request_for(struct space *space, struct reading *reading, uint64_t pc)
 {
 	const struct space_segment *segment = &space->segments[nearest_segment(space, pc)];
-	struct translate_request request = {
+
+	return (struct translate_request){
 	        .pc = pc,
 	        .read = read_code,
 	        .known = is_known,
@@ -495,8 +515,15 @@ static int translate_anew(
 	        .mode = space->mode,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
-	        .indirect = indirect,
 	};
+}
+
+static int translate_anew(
+        struct space *space, struct reading *reading, uint64_t pc, bool indirect, struct translation *out)
+{
+	struct translate_request request = request_for(space, reading, pc);
+
+	request.indirect = indirect;
 	int error = translate(&request, out);
 
 	if (error)
@@ -698,6 +725,25 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 	}
 	space->counters.translate_nanoseconds += nanoseconds() - start;
 	return status;
+}
+
+int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t *address)
+{
+	struct reading reading = {space, memory, CODE_PLAIN, pc};
+	struct translate_request request = request_for(space, &reading, pc);
+	unsigned segment = nearest_segment(space, pc);
+	struct translation translation;
+	uint32_t code;
+
+	request.exact = count;
+	int error = translate(&request, &translation);
+	if (error)
+		return error;
+	error = place(space, segment, &translation, &code);
+	if (!error)
+		*address = code_address(&space->segments[segment], code + translation.entries[0].offset);
+	translation_free(&translation);
+	return error;
 }
 
 /* ---- changes ---- */

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/cpu_level.h"
 #include "record/evacuate.h"
 #include "record/inject.h"
 #include "record/library.h"
@@ -427,6 +428,7 @@ static void take_over(struct supervisor *s, pid_t pid)
 	        .count = s->options->count};
 	if (s->recorder && pid == s->root && !s->recorded) {
 		options.record = true;
+		cpu_level_parse(s->options->record->cpu, &options.cpu_level);
 		options.dictionary_bits =
 		        s->options->record->dictionary ? (uint32_t)__builtin_ctz(s->options->record->dictionary) : 0;
 		options.interval = s->options->record->interval ? s->options->record->interval : UINT64_MAX;
@@ -445,7 +447,7 @@ static void take_over(struct supervisor *s, pid_t pid)
 	}
 	struct space *space = inject(pid, &memory, &options, why, sizeof why);
 	if (space) {
-		space->library = s->library;
+		space->library = options.record ? NULL : s->library; /* not the code of another kind of run */
 		space->count = s->options->count;
 		struct process *process = add_process(s, pid, group_create(s, space), space);
 		process->memory = memory;
@@ -574,6 +576,16 @@ static bool begin_anew(struct supervisor *s, struct space *space)
 	return done;
 }
 
+/* Code that was translated for a program without low memory, or without a stack there, goes. */
+static enum status fold_memory(struct supervisor *s, struct space *space)
+{
+	space->low_stack = space->low_memory;
+	space->low_memory = true;
+	for (unsigned i = 0; i < space->segment_count; i++)
+		space_info(space, i)->low_memory = 1;
+	return begin_anew(s, space) ? STATUS_OK : STATUS_RELEASE;
+}
+
 static enum status translate_for(
         struct supervisor *s, struct process *process, const uint64_t *a, uint64_t reply[2])
 {
@@ -667,6 +679,8 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return STATUS_OK;
 	case OP_LOG:
 		return serve_log(s, a);
+	case OP_LOW_MEMORY:
+		return fold_memory(s, space);
 	case OP_FEED:
 	case OP_STEP:
 	case OP_DIVERGED:

@@ -1,6 +1,7 @@
 /*
  * Leaving translated code for code that has none yet, and leaving it for good.
  */
+#include "target/feed.h"
 #include "target/stub.h"
 
 bool is_prefix(uint8_t byte)
@@ -98,6 +99,8 @@ _Noreturn void release(struct thread *thread)
 {
 	uint64_t image[3] = {thread->regs.gpr[RAX], thread->regs.flags, thread->regs.pc};
 
+	if (replaying())
+		replay_diverged(thread, DIVERGED_UNLOGGED, 0);
 	publish_position(thread);
 	log_end(thread, LOG_END_RELEASED, 0, NULL);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
@@ -117,6 +120,8 @@ _Noreturn void release(struct thread *thread)
  */
 _Noreturn void fault_natively(struct thread *thread)
 {
+	if (replaying())
+		replay_diverged(thread, DIVERGED_FAULT, K_SIGSEGV);
 	thread->probing = PROBE_NATIVE;
 	probe_natively();
 }

@@ -178,6 +178,7 @@ struct fault_details {
 #define K_MAP_PRIVATE         2
 #define K_MAP_FIXED           0x10
 #define K_MAP_ANONYMOUS       0x20
+#define K_MAP_32BIT           0x40
 #define K_MAP_NORESERVE       0x4000
 #define K_MAP_FIXED_NOREPLACE 0x100000
 #define K_MREMAP_FIXED        2

@@ -142,6 +142,7 @@ struct info {
 	uint32_t announce_exit;          /* wait for the supervisor before exit_group */
 	uint32_t count;                  /* instructions are counted */
 	uint32_t mode;                   /* enum mode */
+	uint32_t cpu_level;              /* CPUID tells of no more than x86-64-v2 (2), v3 (3); 0: all that we offer */
 	uint32_t dictionary_bits;
 	uint64_t interval;               /* instructions from one keyframe to the next */
 	uint32_t low_memory;             /* see struct translate_request */
@@ -173,6 +174,7 @@ enum operation {
 	OP_EXIT,      /* status: the process is about to exit_group */
 	OP_MOVED,     /* the process has done so: others may be served again */
 	OP_NEW_SPACE, /* memfd: the process moves to a copy of its code cache */
+	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that */
 	OP_LOG,       /* thread number, LOG_*: take what is in its log */
 	OP_FEED,      /* replay: give more events */
 	OP_STEP,      /* replay: pc, count -> address of code that executes just so many instructions of a block */

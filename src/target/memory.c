@@ -7,16 +7,31 @@
  */
 #include "target/stub.h"
 
-bool overlaps_us(uint64_t start, uint64_t size)
+/* The first stretch of ours, of a segment or a shadow, that lies in [start, end); end <= start: none does. */
+static struct range first_of_ours(uint64_t start, uint64_t end)
 {
 	struct process *p = process();
+	struct range first = {end, 0};
 
 	for (uint32_t i = 0; i < p->segment_count; i++) {
-		const struct segment_layout *segment = &p->segments[i];
-		if (start < segment->base + segment->size && segment->base < start + size)
-			return true;
+		uint64_t from = p->segments[i].base, to = from + p->segments[i].size;
+		if (from < end && start < to && from < first.start)
+			first = (struct range){from, to};
 	}
-	return false;
+	for (uint64_t n = 1; recording() && n < p->threads_ready; n++) {
+		for (uint32_t i = 0; i < p->window_count; i++) {
+			uint64_t from = (p->windows[i].start + info()->distances[n]) & ~0xffful;
+			uint64_t to = (p->windows[i].end + info()->distances[n] + 0xfff) & ~0xffful;
+			if (from < end && start < to && from < first.start)
+				first = (struct range){from, to};
+		}
+	}
+	return first;
+}
+
+bool overlaps_us(uint64_t start, uint64_t size)
+{
+	return first_of_ours(start, start + size).end != 0;
 }
 
 /* May there be translations of what lies in [start, end)? */
@@ -103,6 +118,31 @@ static uint64_t pages(uint64_t size)
 	return (size + 0xfff) & ~0xffful;
 }
 
+#define SHADOWED_AT_ONCE (64ul << 30)
+
+/*
+ * While recording, memory should be where it has a shadow. The kernel may ignore the
+ * address that the program would like, unless it insists on it. What is too large to
+ * be used as a whole gets its shadow where it is used, see shadow_fault.
+ */
+static uint64_t map_with_shadow(struct thread *thread, uint64_t result, uint64_t size)
+{
+	uint64_t *gpr = thread->regs.gpr;
+	bool insists = gpr[R10] & (K_MAP_FIXED | K_MAP_FIXED_NOREPLACE | K_MAP_32BIT);
+
+	if (is_error(result) || size > SHADOWED_AT_ONCE || shadow_covers(result, result + size))
+		return result;
+	if (gpr[RDI] && !insists) {
+		uint64_t other = syscall6(__NR_mmap, 0, gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]);
+		if (!is_error(other)) {
+			syscall2(__NR_munmap, result, size);
+			result = other;
+		}
+	}
+	shadow_extend(result, result + size);
+	return result;
+}
+
 static void memory_mmap(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
@@ -118,6 +158,8 @@ static void memory_mmap(struct thread *thread)
 	if (locked)
 		lock(&process()->protect_lock);
 	uint64_t result = locked ? make_call(thread) : syscall_window();
+	if (recording())
+		result = map_with_shadow(thread, result, size);
 	if (!is_error(result) && (executable || holds_code(result, result + size)))
 		tell_remapped(thread, result, result + size);
 	if (locked)
@@ -125,24 +167,16 @@ static void memory_mmap(struct thread *thread)
 	regs->gpr[RAX] = result;
 }
 
-/* Unmaps what is the program's of [start, end), around our segments, which the program cannot know of. */
-static uint64_t unmap_around_us(uint64_t start, uint64_t end)
+uint64_t unmap_around_us(uint64_t start, uint64_t end)
 {
-	struct process *p = process();
 	uint64_t result = 0;
 
 	for (uint64_t at = start; at < end && result == 0;) {
-		uint64_t stop = end, next = end;
-		for (uint32_t i = 0; i < p->segment_count; i++) {
-			const struct segment_layout *segment = &p->segments[i];
-			if (segment->base + segment->size > at && segment->base < stop) {
-				stop = segment->base > at ? segment->base : at;
-				next = segment->base + segment->size;
-			}
-		}
+		struct range ours = first_of_ours(at, end);
+		uint64_t stop = ours.end ? ours.start : end;
 		if (stop > at)
 			result = syscall2(__NR_munmap, at, stop - at);
-		at = next;
+		at = ours.end ? ours.end : end;
 	}
 	return result;
 }

@@ -1,38 +1,479 @@
 /*
  * Replay: the program runs as it did, with the recording in place of the world.
+ *
+ * The thread runs translated code up to the position of the next record of the feed (see
+ * feed.h), the record is applied, and so on. A block that would go beyond that position
+ * leaves to replay_stop at its start, which has just as many instructions executed as are
+ * missing. Nothing of the program but its own instructions is ever executed: system calls,
+ * clocks and signals are what the feed says.
+ *
+ * Memory is what the thread stored and what was patched; all else is zero, and appears
+ * when it is touched.
+ *
+ * Whatever is not as recorded ends the replay, with the thread's state for the replayer.
  */
+#include "recording/digest.h"
+#include "target/feed.h"
+#include "target/forget.h"
 #include "target/stub.h"
+
+#define ARCH_SET_GS 0x1001
+#define ARCH_SET_FS 0x1002
+
+#define USER_ADDRESS_END 0x7ffffffff000ul
+#define PAGE             0x1000ul
+#define CHUNK            0x10000ul /* memory that appears at once */
+
+#define TRAP_DEBUG      1
+#define TRAP_BREAKPOINT 3
+#define TRAP_OVERFLOW   4
+
+static struct feed *feed(void)
+{
+	const struct segment_layout *segment = &process()->segments[0];
+
+	return (struct feed *)(segment->base + segment->logs);
+}
+
+static uint64_t replay_position(const struct thread *thread)
+{
+	return feed()->stop + thread->slots[SLOT_POSITION];
+}
+
+/* ---- vector state and segment bases ---- */
+
+static void load_vectors(const void *image)
+{
+	struct feed *f = feed();
+
+	memcpy(f->loaded, image, sizeof f->loaded);
+	__asm__ volatile("xrstor64 %0" : : "m"(f->loaded), "a"(FEED_XSTATE), "d"(0));
+}
+
+static void write_fs_base(uint64_t base)
+{
+	__asm__ volatile("wrfsbase %0" : : "r"(base));
+}
+
+/* ---- talking to the replayer ---- */
+
+static void show(const struct thread *thread)
+{
+	struct feed *f = feed();
+
+	f->position = replay_position(thread);
+	f->fs_base = read_fs_base();
+	__asm__ volatile("xsave64 %0" : "+m"(f->shown) : "a"(FEED_XSTATE), "d"(0));
+}
+
+/* The replayer is gone, or wants us gone. */
+static _Noreturn void leave(void)
+{
+	for (;;)
+		syscall1(__NR_exit_group, 1);
+}
+
+static void ask_replayer(struct thread *thread, uint64_t what, uint64_t number)
+{
+	if (ask(thread, OP_FEED, what, number, 0) != STATUS_OK)
+		leave();
+}
+
+_Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t detail)
+{
+	show(thread);
+	ask(thread, OP_DIVERGED, how, detail, 0);
+	leave();
+}
+
+/* ---- memory ---- */
+
+static bool appear(uint64_t start, uint64_t size)
+{
+	return syscall6(__NR_mmap, (long)start, (long)size, K_PROT_READ | K_PROT_WRITE,
+	               K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0) ==
+	       (long)start;
+}
+
+/* Memory that was never touched; false: it is there, or it is ours. */
+static bool memory_appears(uint64_t address)
+{
+	return appear(address & -CHUNK, CHUNK) || appear(address & -PAGE, PAGE);
+}
+
+static void empty_memory(uint64_t start, uint64_t end)
+{
+	if (end > USER_ADDRESS_END)
+		end = USER_ADDRESS_END;
+	if (start < end && unmap_around_us(start, end))
+		stub_panic("memory cannot be emptied at", start);
+}
+
+/* ---- records ---- */
+
+static const struct feed_record *next_record(struct thread *thread)
+{
+	struct feed *f = feed();
+	const struct feed_record *record = (const struct feed_record *)((const char *)f + f->next);
+
+	while (record->kind == FEED_MORE) {
+		ask_replayer(thread, FEED_ASK_MORE, 0);
+		f->next = thread->mailbox->reply[0];
+		record = (const struct feed_record *)((const char *)f + f->next);
+	}
+	return record;
+}
+
+static void consume(const struct feed_record *record)
+{
+	feed()->next += record->size;
+}
+
+/* Is it what an instruction gives? Else it comes before the instruction. */
+static bool is_expected(const struct feed_record *record)
+{
+	return record->kind >= FEED_SYSCALL;
+}
+
+static void apply_state(struct thread *thread, const struct feed_state *state)
+{
+	thread->regs = state->registers;
+	if (state->head.detail & FEED_HAS_XSAVE)
+		load_vectors(state->xsave);
+}
+
+static void begin(struct thread *thread, const struct feed_state *state)
+{
+	if (state->head.detail & FEED_HAS_EMPTY)
+		empty_memory(0, USER_ADDRESS_END);
+	apply_state(thread, state);
+	write_fs_base(state->fs_base);
+	set_program_gs(thread, state->gs_base);
+}
+
+/* The whole words of a line that changed. */
+static void apply_patch(const struct feed_patch *patch)
+{
+	volatile uint64_t *line = (volatile uint64_t *)patch->address;
+	const uint64_t *word = patch->words;
+
+	for (unsigned left = patch->head.detail; left; left &= left - 1)
+		line[__builtin_ctz(left)] = *word++;
+}
+
+static void apply_changes(struct registers *regs, const struct event_changes *changes)
+{
+	for (unsigned left = changes->mask; left; left &= left - 1)
+		regs->gpr[__builtin_ctz(left)] = changes->gpr[__builtin_ctz(left)];
+	if (changes->has_flags)
+		regs->flags = changes->flags;
+}
+
+/* ---- running up to a record ---- */
+
+static void forget_steps(struct feed *f)
+{
+	f->step_generation = f->generation;
+	memset(f->steps, 0, sizeof f->steps);
+}
+
+/* Code for just so many instructions from pc on. */
+static uint64_t step_code(struct thread *thread, uint64_t pc, uint64_t count)
+{
+	struct feed *f = feed();
+	struct feed_step *step = &f->steps[((pc + count * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u >> 40) %
+	                                   FEED_STEPS];
+
+	if (f->step_generation != f->generation)
+		forget_steps(f);
+	if (step->pc != pc || step->count != count) {
+		if (ask(thread, OP_STEP, pc, count, 0) != STATUS_OK)
+			replay_diverged(thread, DIVERGED_NO_CODE, pc);
+		if (f->step_generation != f->generation)
+			forget_steps(f);
+		*step = (struct feed_step){pc, count, thread->mailbox->reply[0]};
+	}
+	return step->code;
+}
+
+/* Part of a rep instruction: the whole of it with a smaller count, and then as if it had been interrupted. */
+static void begin_repeat(struct thread *thread, uint64_t iterations)
+{
+	struct feed *f = feed();
+
+	f->repeating = 1;
+	f->repeat_pc = thread->regs.pc;
+	f->repeat_rcx = thread->regs.gpr[RCX] - iterations;
+	thread->regs.gpr[RCX] = iterations;
+	thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, 1);
+}
+
+static void end_repeat(struct thread *thread)
+{
+	struct feed *f = feed();
+
+	f->repeating = 0;
+	thread->regs.pc = f->repeat_pc;
+	thread->regs.gpr[RCX] = f->repeat_rcx;
+}
+
+/* Applies what comes before the instruction at this position. */
+static void apply(struct thread *thread, const struct feed_record *record)
+{
+	struct feed *f = feed();
+
+	switch (record->kind) {
+	case FEED_STATE:
+		begin(thread, (const struct feed_state *)record);
+		break;
+	case FEED_CODE:
+		ask_replayer(thread, FEED_ASK_CODE, ((const struct feed_number *)record)->number);
+		forget_steps(f);
+		break;
+	case FEED_REPORT:
+		show(thread);
+		ask_replayer(thread, FEED_ASK_REPORT, ((const struct feed_number *)record)->number);
+		break;
+	case FEED_PATCH:
+		apply_patch((const struct feed_patch *)record);
+		break;
+	case FEED_REPEAT:
+		begin_repeat(thread, ((const struct feed_number *)record)->number);
+		break;
+	case FEED_SIGNAL:
+		apply_state(thread, (const struct feed_state *)record);
+		break;
+	}
+}
+
+/*
+ * The thread is at a boundary: applies all records that are due, and sets the next stop.
+ * The program goes on at thread.regs, or at SLOT_TARGET if that is set then.
+ */
+static void advance(struct thread *thread)
+{
+	struct feed *f = feed();
+	uint64_t now = replay_position(thread);
+	const struct feed_record *record;
+
+	thread->slots[SLOT_TARGET] = 0;
+	for (;;) {
+		record = next_record(thread);
+		if (record->kind == FEED_STATE)
+			now = record->position;
+		if (record->position != now || is_expected(record))
+			break;
+		/* Where it is must be right for whoever looks. */
+		f->stop = now;
+		thread->slots[SLOT_POSITION] = 0;
+		apply(thread, record);
+		consume(record);
+		if (f->repeating)
+			return;
+	}
+	if (record->position < now)
+		replay_diverged(thread, DIVERGED_PASSED, record->position);
+	f->stop = record->position + is_expected(record);
+	thread->slots[SLOT_POSITION] = now - f->stop;
+}
 
 void replay_start(struct thread *thread)
 {
-	stub_panic("not replayed yet", thread->number);
+	struct feed *f = feed();
+
+	f->next = offsetof(struct feed, buffers);
+	advance(thread);
+}
+
+/* The block at pc would go beyond the next record. */
+void replay_stop(struct thread *thread)
+{
+	uint64_t left = -thread->slots[SLOT_POSITION];
+
+	if (left == 0) {
+		advance(thread);
+		return;
+	}
+	thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, left);
+	thread->slots[SLOT_POSITION] = 0;
 }
 
 void replay_exit(struct thread *thread, int indirect)
 {
-	stub_panic("not replayed yet", thread->number + indirect);
+	if (feed()->repeating)
+		end_repeat(thread);
+	if (thread->slots[SLOT_POSITION] == 0) {
+		advance(thread);
+		return;
+	}
+	if (ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0) != STATUS_OK)
+		replay_diverged(thread, DIVERGED_NO_CODE, thread->regs.pc);
+	thread->slots[SLOT_TARGET] = thread->mailbox->reply[0];
+}
+
+/* ---- what instructions give ---- */
+
+/* The record for the instruction that has just been counted. */
+static const struct feed_record *expect(struct thread *thread)
+{
+	const struct feed_record *record = next_record(thread);
+
+	if (!is_expected(record) || record->position + 1 != replay_position(thread))
+		replay_diverged(thread, DIVERGED_UNLOGGED, record->position);
+	return record;
+}
+
+static void call_effects(struct thread *thread, const struct feed_syscall *call)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+	uint64_t arguments[6] = {gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]};
+	struct forgotten forgotten = forgotten_by(call->number, arguments, call->result);
+
+	if (call->head.detail & FEED_HAS_FORGET && forgotten.start < forgotten.end)
+		empty_memory(forgotten.start, forgotten.end);
+	if (call->number == __NR_arch_prctl && call->result == 0) {
+		if (gpr[RDI] == ARCH_SET_FS)
+			write_fs_base(gpr[RSI]);
+		else if (gpr[RDI] == ARCH_SET_GS)
+			set_program_gs(thread, gpr[RSI]);
+	}
+}
+
+static void take_call(struct thread *thread, const struct feed_syscall *call)
+{
+	struct registers *regs = &thread->regs;
+
+	if (regs->gpr[RAX] != call->number)
+		replay_diverged(thread, DIVERGED_SYSCALL, call->number);
+	if (registers_digest((const struct event_registers *)regs) != call->digest)
+		replay_diverged(thread, DIVERGED_REGISTERS, call->digest);
+	if (call->head.detail & FEED_HAS_OUTPUT) {
+		show(thread);
+		ask_replayer(thread, FEED_ASK_OUTPUT, call->result);
+	}
+	call_effects(thread, call);
+	regs->gpr[RAX] = call->result;
+}
+
+/* Is this where the log ends? A thread's last system call has no record, as it never came back. */
+static bool ends_here(struct thread *thread)
+{
+	const struct feed_record *record = next_record(thread);
+
+	return record->kind == FEED_REPORT && record->position == replay_position(thread);
 }
 
 void replay_syscall(struct thread *thread)
 {
-	stub_panic("not replayed yet", thread->number);
+	if (ends_here(thread)) {
+		advance(thread);
+		return;
+	}
+	const struct feed_record *record = expect(thread);
+	struct registers *regs = &thread->regs;
+
+	if (record->kind == FEED_SYSCALL) {
+		const struct feed_syscall *call = (const struct feed_syscall *)record;
+		take_call(thread, call);
+		regs->gpr[RCX] = regs->pc;
+		regs->gpr[R11] = regs->flags;
+		apply_changes(regs, &call->changes);
+	} else if (record->kind == FEED_REGISTERS) {
+		apply_state(thread, (const struct feed_state *)record);
+	} else {
+		replay_diverged(thread, DIVERGED_UNLOGGED, record->position);
+	}
+	consume(record);
+	advance(thread);
 }
 
-void replay_emulate(struct thread *thread)
+/* Is the instruction's effect in the feed as a whole? */
+static bool take_registers(struct thread *thread)
 {
-	stub_panic("not replayed yet", thread->number);
+	const struct feed_record *record = next_record(thread);
+
+	if (record->kind != FEED_REGISTERS || record->position + 1 != replay_position(thread))
+		return false;
+	apply_state(thread, (const struct feed_state *)record);
+	consume(record);
+	return true;
 }
 
-void replay_stop(struct thread *thread)
+static void take_result(struct thread *thread)
 {
-	stub_panic("not replayed yet", thread->number);
+	const struct feed_record *record = expect(thread);
+
+	if (record->kind != FEED_RESULT)
+		replay_diverged(thread, DIVERGED_UNLOGGED, record->position);
+	apply_changes(&thread->regs, &((const struct feed_result *)record)->changes);
+	consume(record);
+	thread->regs.pc += EMULATE_LENGTH(thread->slots[SLOT_DETAIL]);
 }
 
+/* What fnsave and fnstenv do besides storing. */
+static void take_x87_env16(struct thread *thread, bool save)
+{
+	uint8_t image[108];
+
+	if (save)
+		__asm__ volatile("fnsave %0" : "=m"(image));
+	else
+		__asm__ volatile("fnstenv %0" : "=m"(image));
+	thread->regs.pc += EMULATE_LENGTH(thread->slots[SLOT_DETAIL]);
+}
+
+/* False: it is performed as in any other run. */
+bool replay_emulate(struct thread *thread)
+{
+	uint64_t detail = thread->slots[SLOT_DETAIL];
+
+	if (!take_registers(thread)) {
+		switch (EMULATE_KIND(detail)) {
+		case EMULATE_CPUID:
+		case EMULATE_XGETBV:
+		case EMULATE_RESULT:
+			take_result(thread);
+			break;
+		case EMULATE_X87_ENV16:
+			take_x87_env16(thread, EMULATE_ARGUMENT(detail));
+			break;
+		case EMULATE_FIX_X87_PC: /* the image went elsewhere */
+			thread->regs.pc += EMULATE_LENGTH(detail);
+			break;
+		case EMULATE_NATIVE:
+		case EMULATE_STATE:
+		case EMULATE_INT80:
+		case EMULATE_VSYSCALL:
+			replay_diverged(thread, DIVERGED_UNLOGGED, next_record(thread)->position);
+		default:
+			return false;
+		}
+	}
+	if (thread->slots[SLOT_POSITION] == 0)
+		advance(thread);
+	return true;
+}
+
+/* ---- signals of this process ---- */
+
+/*
+ * Memory appears when it is touched. Traps of the program's own making have their
+ * signals in the log, behind the instruction. Everything else was not recorded.
+ */
 uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base)
 {
-	(void)siginfo;
-	(void)context;
-	(void)thread;
-	stub_panic("not replayed yet", gs_base + number);
+	const struct kernel_sigcontext *c = &context->mcontext;
+	struct code_place place;
+
+	if (siginfo->code <= 0)
+		return gs_base;
+	if (c->trapno == TRAP_PAGE_FAULT && memory_appears(siginfo->address))
+		return gs_base;
+	if (c->trapno == TRAP_DEBUG || c->trapno == TRAP_BREAKPOINT || c->trapno == TRAP_OVERFLOW)
+		return gs_base;
+	if (!code_lookup(c->rip, &place))
+		stub_panic("fault in the stub at offset", c->rip - (uint64_t)stub_base());
+	registers_from_code(thread, c, &place);
+	replay_diverged(thread, DIVERGED_FAULT, (uint64_t)number);
 }

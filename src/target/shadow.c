@@ -67,9 +67,76 @@ static uint64_t performed(const struct thread *thread)
 	return position(thread) - 1;
 }
 
+/* Is there a shadow to work on? Makes one where there is none yet. */
+static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
+{
+	if (address < FOLD && !info()->low_memory) {
+		surface(thread);
+		if (!shadow_fold(thread, address))
+			return false;
+	}
+	for (uint64_t at = address & ~0xffful; at < address + size; at += 0x1000) {
+		if (!shadow_covers(at, at + 0x1000) && !shadow_fault(at))
+			return false;
+	}
+	return true;
+}
+
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 {
+	if (!make_ready(thread, address, size))
+		return false;
 	return check_at(thread, performed(thread), address, size);
+}
+
+/* Which bytes of the word at `at` are in [low, high). */
+static uint64_t bytes_within(uint64_t at, uint64_t low, uint64_t high)
+{
+	uint64_t first = low > at ? low - at : 0, end = high < at + 8 ? high - at : 8;
+
+	if (low >= at + 8 || high <= at)
+		return 0;
+	return (-1ul >> (64 - 8 * end)) & (-1ul << 8 * first);
+}
+
+/* The part of a line that is in [low, high). */
+static bool check_part(struct thread *thread, uint64_t line, uint64_t low, uint64_t high)
+{
+	uint64_t words[WORDS], *shadow = shadow_of(thread, line);
+	uint8_t mask = 0;
+
+	if (read_line(thread, words, line) < 0)
+		return false;
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t within = bytes_within(line + 8 * i, low, high);
+		words[i] = (words[i] & within) | (shadow[i] & ~within);
+		mask |= (words[i] != shadow[i]) << i;
+	}
+	if (mask) {
+		log_patch(thread, performed(thread), line, mask, words);
+		for (unsigned i = 0; i < WORDS; i++)
+			shadow[i] = words[i];
+	}
+	return true;
+}
+
+/* Most of it is the same most of the time: that is found out without a look at each line. */
+bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
+{
+	uint64_t end = address + size;
+
+	for (uint64_t line = address & -LINE; line < end; line += LINE) {
+		uint64_t whole = line >= address ? (end - line) / LINE : 0;
+		if (whole > 1 && !copies_by_kernel(thread)) {
+			long same = match_lines((const void *)line, shadow_of(thread, line), whole);
+			if (same < 0)
+				return false;
+			line += (uint64_t)same * LINE;
+		}
+		if (line < end && !check_part(thread, line, address, end))
+			return false;
+	}
+	return true;
 }
 
 /* Puts a word into the log whatever the shadow says: for what was stored there but did not happen. */
@@ -101,7 +168,7 @@ long store_program(struct thread *thread, uint64_t to, const void *from, size_t 
 {
 	long result = write_program(to, from, size);
 
-	if (result == 0 && recording())
+	if (result == 0 && recording() && make_ready(thread, to, size))
 		memcpy(shadow_of(thread, to), from, size);
 	return result;
 }
@@ -157,19 +224,120 @@ void handle_access(struct thread *thread)
 
 /* ---- mappings ---- */
 
-static bool in_windows(uint64_t start, uint64_t end)
-{
-	const volatile struct info *i = info();
+#define HEAP (64ul << 30)
 
-	if (i->low_memory) {
+bool shadow_covers(uint64_t start, uint64_t end)
+{
+	struct process *p = process();
+
+	if (info()->low_memory) {
 		start |= FOLD;
 		end |= FOLD;
 	}
-	for (uint32_t n = 0; n < i->window_count; n++) {
-		if (start >= i->windows[n].start && end <= i->windows[n].end)
+	for (uint32_t n = 0; n < p->window_count; n++) {
+		if (start >= p->windows[n].start && end <= p->windows[n].end)
 			return true;
 	}
 	return false;
+}
+
+static long map_shadow(struct range window, uint64_t distance)
+{
+	uint64_t start = (window.start + distance) & ~0xffful, end = (window.end + distance + 0xfff) & ~0xffful;
+	uint64_t at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
+	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (at != start)
+		return -K_ENOMEM;
+	syscall3(__NR_madvise, start, end - start, K_MADV_DONTDUMP);
+	return 0;
+}
+
+static void unmap_shadow(struct range window, uint64_t distance)
+{
+	uint64_t start = (window.start + distance) & ~0xffful, end = (window.end + distance + 0xfff) & ~0xffful;
+
+	syscall2(__NR_munmap, start, end - start);
+}
+
+/* All threads, also those whose number is free now. */
+static bool add_window(struct range window)
+{
+	struct process *p = process();
+
+	if (p->window_count == PROCESS_WINDOWS || window.start + info()->distances[1] > window.start)
+		return false;
+	for (uint64_t number = 1; number < p->threads_ready; number++) {
+		if (map_shadow(window, info()->distances[number]) == 0)
+			continue;
+		while (--number >= 1)
+			unmap_shadow(window, info()->distances[number]);
+		return false;
+	}
+	p->windows[p->window_count] = window;
+	__atomic_store_n(&p->window_count, p->window_count + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+bool shadow_extend(uint64_t start, uint64_t end)
+{
+	struct process *p = process();
+
+	if (shadow_covers(start, end))
+		return true;
+	if (p->seccomp)
+		return false;
+	if (info()->low_memory) {
+		start |= FOLD;
+		end |= FOLD;
+	}
+	lock(&p->thread_lock);
+	bool done = add_window((struct range){start & ~0xffful, (end + 0xfff) & ~0xffful});
+	unlock(&p->thread_lock);
+	return done;
+}
+
+#define CHUNK (1ul << 30)
+
+bool shadow_fault(uint64_t address)
+{
+	uint64_t start = address & -CHUNK;
+
+	if (address < FOLD || shadow_covers(address, address + 64))
+		return false;
+	return shadow_extend(start, start + CHUNK) || shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
+}
+
+bool shadow_fold(struct thread *thread, uint64_t address)
+{
+	uint64_t here = position(thread), words[WORDS];
+
+	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) != STATUS_OK)
+		return false;
+	if (!shadow_covers(address, address + 0x1000) && !shadow_extend(0, HEAP))
+		return false;
+	/* What was stored in memory just now has not come to the shadow. */
+	for (uint64_t line = address & -LINE; line < address + 32; line += LINE) {
+		if (read_line(thread, words, line) < 0)
+			continue;
+		log_patch(thread, here, line, 0xff, words);
+		memcpy(shadow_of(thread, line), words, LINE);
+	}
+	return true;
+}
+
+/* The supervisor has made those of the first thread. The heap may be anywhere. */
+void shadow_start(void)
+{
+	struct process *p = process();
+	const volatile struct info *i = info();
+
+	p->window_count = i->window_count;
+	for (uint32_t n = 0; n < i->window_count; n++)
+		p->windows[n] = (struct range){i->windows[n].start, i->windows[n].end};
+	uint64_t heap = syscall1(__NR_brk, 0) & ~0xffful;
+	if (!shadow_covers(heap, heap + 0x1000))
+		shadow_extend(heap, heap + HEAP);
 }
 
 /* Whole pages are given back to the system; bytes at the edges share theirs with other memory. */
@@ -191,7 +359,7 @@ bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t argume
 {
 	struct forgotten range = forgotten_by(number, arguments, result);
 
-	if (range.end <= range.start || process()->seccomp || !in_windows(range.start, range.end))
+	if (range.end <= range.start || process()->seccomp || !shadow_covers(range.start, range.end))
 		return false;
 	uint64_t start = shadow_address(thread, range.start);
 	empty(start, start + (range.end - range.start));
@@ -218,27 +386,23 @@ static void empty_around_us(const struct thread *thread, uint64_t start, uint64_
 
 void shadow_forget_all(struct thread *thread)
 {
-	const volatile struct info *i = info();
+	struct process *p = process();
 
-	for (uint32_t n = 0; n < i->window_count; n++)
-		empty_around_us(thread, (i->windows[n].start + thread->distance) & ~0xffful,
-		        (i->windows[n].end + thread->distance + 0xfff) & ~0xffful);
+	for (uint32_t n = 0; n < p->window_count; n++)
+		empty_around_us(thread, (p->windows[n].start + thread->distance) & ~0xffful,
+		        (p->windows[n].end + thread->distance + 0xfff) & ~0xffful);
 }
 
-/* Memory for a thread that has not been there before. */
 long shadow_map(uint64_t number)
 {
-	const volatile struct info *i = info();
-	uint64_t distance = i->distances[number];
+	struct process *p = process();
 
-	for (uint32_t n = 0; n < i->window_count; n++) {
-		uint64_t start = (i->windows[n].start + distance) & ~0xffful;
-		uint64_t end = (i->windows[n].end + distance + 0xfff) & ~0xffful;
-		uint64_t at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
-		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
-		if (at != start)
+	for (uint32_t n = 0; n < p->window_count; n++) {
+		if (map_shadow(p->windows[n], info()->distances[number]) < 0) {
+			while (n-- > 0)
+				unmap_shadow(p->windows[n], info()->distances[number]);
 			return -K_ENOMEM;
-		syscall3(__NR_madvise, start, end - start, K_MADV_DONTDUMP);
+		}
 	}
 	return 0;
 }

@@ -326,8 +326,7 @@ static uint64_t saved_flags(uint64_t flags, uint64_t slot)
 	return (flags & ~(FLAGS_OF_LAHF | FLAG_OVERFLOW)) | (slot >> 8 & FLAGS_OF_LAHF) | (slot & 1 ? FLAG_OVERFLOW : 0);
 }
 
-/* The program's state at a place in translated code, before the instruction there. */
-static void registers_from_code(
+void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	struct registers *regs = &thread->regs;
@@ -702,7 +701,7 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	bool executed = number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE;
 
 	thread->probing = PROBE_NONE;
-	thread->slots[SLOT_POSITION] += executed - thread->counted;
+	thread->slots[SLOT_POSITION] += (uint64_t)executed - thread->counted;
 	if (c->rip == (uint64_t)probe_jump) {
 		/* No address at all: not even the jump got there. */
 		deliver_fault(thread, number, siginfo, context);
@@ -755,12 +754,53 @@ static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
 	return size == 0;
 }
 
+#define GS_PREFIX 0x65
+
+/* No room for the shadow: the thread goes on natively. */
+static void give_up(struct thread *thread, struct kernel_ucontext *context)
+{
+	context_to_resume(thread, context);
+	context->mcontext.rip = (uint64_t)release;
+	context->mcontext.rdi = (uint64_t)thread;
+	context->mcontext.rsp = thread->stack - 8;
+}
+
+/* Was it the access to the shadow, in memory that has none yet? Every such access has a prefix of its own. */
+static bool handle_shadow_fault(
+        struct thread *thread, const struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	struct kernel_sigcontext *c = &context->mcontext;
+	uint64_t address = siginfo->address - thread->distance;
+	struct code_place place;
+
+	if (!recording() || c->trapno != TRAP_PAGE_FAULT || !in_code(c->rip) ||
+	        *(const uint8_t *)c->rip != GS_PREFIX)
+		return false;
+	if (shadow_fault(address))
+		return true;
+	if (!code_lookup(c->rip, &place))
+		stub_panic("no record of code at", c->rip);
+	registers_from_code(thread, c, &place);
+	thread->regs.flags &= ~FLAG_TF;
+	if (thread->stepping) {
+		thread->stepping = STEP_NONE;
+		queue_to_self(thread->info.number, &thread->info);
+	}
+	if ((int64_t)siginfo->address < 0 && shadow_fold(thread, address))
+		context_to_resume(thread, context);
+	else
+		give_up(thread, context);
+	return true;
+}
+
 static void handle_fault(
         struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
 {
 	struct kernel_sigcontext *c = &context->mcontext;
 	struct code_place place;
 
+	if (handle_shadow_fault(thread, siginfo, context))
+		return;
 	if (!code_lookup(c->rip, &place))
 		stub_panic("fault in the stub at offset", c->rip - (uint64_t)stub_base());
 	bool trapping = thread->regs.flags & FLAG_TF;

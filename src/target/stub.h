@@ -60,6 +60,8 @@ enum probe {
 	PROBE_VSYSCALL, /* a function of the vsyscall page is called, see call_vsyscall */
 };
 
+#define PROCESS_WINDOWS 1024
+
 struct process {
 	uint32_t action_lock;
 	uint32_t protect_lock; /* so that what the supervisor knows of watched pages is what the kernel knows
@@ -73,6 +75,9 @@ struct process {
 	uint32_t fork_changes_memory; /* a child's mappings or their contents differ from its parent's */
 	uint32_t segment_count;
 	struct segment_layout segments[MAX_SEGMENTS];
+	/* While recording: where the program may have memory, each with its shadow for every thread. */
+	uint32_t window_count;
+	struct range windows[PROCESS_WINDOWS];
 	uint64_t thread_bits[8192 / 64];
 	struct signal_action actions[65];
 };
@@ -102,6 +107,7 @@ long call_vsyscall(void);
 _Noreturn void raise_trap(void);
 long usercopy_direct(void *to, const void *from, size_t size);
 long load_line(void *to, const void *from);
+long match_lines(const void *memory, const void *shadow, size_t count);
 long probe_write(void *at, size_t size);
 long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
 
@@ -182,6 +188,14 @@ static inline void check_alignment(struct thread *thread, uint64_t address, unsi
 		fault_natively(thread);
 }
 
+/* ---- cpuid.c ---- */
+struct cpuid {
+	uint32_t a, b, c, d;
+};
+struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf);
+/* index: 0 or 1 */
+uint64_t offered_xgetbv(uint32_t index);
+
 /* ---- emulate.c ---- */
 void handle_emulate(struct thread *thread);
 /* Translates a code-cache address back to the program's; false when it is none. */
@@ -200,10 +214,21 @@ uint64_t shadow_address(const struct thread *thread, uint64_t address);
 void *shadow_of(const struct thread *thread, uint64_t address);
 /* Makes the shadow what memory is, and logs what differed; false: memory cannot be read there. */
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size);
+/* The same for these bytes alone, not for others of their lines: what the instruction has used must stay. */
+bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
 bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
 void shadow_forget_all(struct thread *thread);
+/* Gives memory to a thread that has not been there before. */
 long shadow_map(uint64_t number);
+void shadow_start(void);
+/* Is there a shadow for this memory, for every thread? If not, is it made? */
+bool shadow_covers(uint64_t start, uint64_t end);
+bool shadow_extend(uint64_t start, uint64_t end);
+/* An access to the shadow of `address` faulted: true: it will not again. Else see shadow_fold. */
+bool shadow_fault(uint64_t address);
+/* There is low memory, whose shadow is folded, or a stack in it. The state is complete in thread.regs. */
+bool shadow_fold(struct thread *thread, uint64_t address);
 /* What an instruction loads or stores that the stub performs: recorded while recording. 0 or -EFAULT. */
 long load_program(struct thread *thread, void *to, uint64_t from, size_t size);
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
@@ -246,8 +271,11 @@ static inline bool replaying(void)
 void replay_start(struct thread *thread);
 void replay_exit(struct thread *thread, int indirect);
 void replay_syscall(struct thread *thread);
-void replay_emulate(struct thread *thread);
+/* False: it is to be performed as in any other run. */
+bool replay_emulate(struct thread *thread);
 void replay_stop(struct thread *thread);
+/* What happens was not recorded: enum feed_divergence. */
+_Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t detail);
 uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base);
 
@@ -269,6 +297,8 @@ void syscall_int80(struct thread *thread);
 /* ---- memory.c ---- */
 void syscall_memory(struct thread *thread, long number);
 bool overlaps_us(uint64_t start, uint64_t size);
+/* Unmaps what is the program's of [start, end), around our segments, which the program cannot know of. */
+uint64_t unmap_around_us(uint64_t start, uint64_t end);
 bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc);
 /* In the child of a fork: tells of what the kernel did not copy. */
 void forked_memory(struct thread *thread);
@@ -299,6 +329,9 @@ void set_kernel_mask(uint64_t mask);
 void count_segv_blocker(uint64_t old, uint64_t new);
 void ignore_for_exec(struct thread *thread, bool ignore);
 uint64_t kernel_mask_for(uint64_t mask);
+/* The program's state at a place in translated code, before the instruction there, to thread.regs. */
+void registers_from_code(
+        struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place);
 /* Ends what a return to code with TF set began, see syscall_sigreturn. */
 void unshield(struct thread *thread);
 

@@ -1025,9 +1025,10 @@ static struct instruction *discover_instruction(struct discovery *discovery, uin
 	const struct translate_request *request = discovery->request;
 	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 
-	if (region->instruction_count >= request->max_instructions && region->instruction_count)
+	if (region->instruction_count >= (request->exact ? request->exact : request->max_instructions) &&
+	        region->instruction_count)
 		return NULL;
-	if (pc != request->pc && request->known && request->known(request->context, pc))
+	if (pc != request->pc && !request->exact && request->known && request->known(request->context, pc))
 		return NULL;
 
 	struct instruction *instruction = append(discovery);

@@ -20,6 +20,7 @@ int emit_finish(struct emitter *emitter)
 {
 	free(emitter->literals);
 	free(emitter->failures);
+	free(emitter->stops);
 	if (!emitter->failed)
 		return 0;
 	translation_free(emitter->out);
@@ -361,6 +362,52 @@ void emit_jump_failure(struct emitter *emitter, uint64_t pc)
 	emit_u32(emitter, 0);
 }
 
+void emit_count(struct emitter *emitter, int32_t count)
+{
+	bool is_short = -count == (int8_t)-count;
+
+	EMIT(emitter, 0x65, 0x48, is_short ? 0x83 : 0x81, 0x2d);
+	emit_fixup(emitter, FIXUP_SLOT, SLOT_POSITION, emit_offset(emitter), is_short ? 5 : 8);
+	emit_u32(emitter, 0);
+	if (is_short)
+		EMIT(emitter, (uint8_t)-count);
+	else
+		emit_u32(emitter, (uint32_t)-count);
+}
+
+void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t count, bool flags)
+{
+	struct stop *stop = PUSH(emitter, emitter, stops, stop_count, stop_capacity);
+
+	EMIT(emitter, 0x0f, 0x8f);
+	if (stop)
+		*stop = (struct stop){
+		        .field = emit_offset(emitter), .count = count, .pc = pc, .flags = flags};
+	emit_u32(emitter, 0);
+}
+
+/*
+ *     mov  gs:[SLOT_RAX], rax
+ *     lahf
+ *     seto al
+ */
+void emit_flags_to_rax(struct emitter *emitter)
+{
+	emit_spill(emitter, RAX, SLOT_RAX);
+	EMIT(emitter, 0x9f, 0x0f, 0x90, 0xc0);
+}
+
+/*
+ *     add  al, 127             ; overflows if OF was set
+ *     sahf
+ *     mov  rax, gs:[SLOT_RAX]
+ */
+void emit_flags_from_rax(struct emitter *emitter)
+{
+	EMIT(emitter, 0x04, 0x7f, 0x9e);
+	emit_reload(emitter, RAX, SLOT_RAX);
+}
+
 struct entry *emit_entry(struct emitter *emitter, uint64_t pc, bool wants_thunk)
 {
 	struct entry *entry = PUSH(emitter, emitter->out, entries, entry_count, entry_capacity);
@@ -487,6 +534,32 @@ static void emit_failures(struct emitter *emitter)
 	}
 }
 
+/*
+ * A block that would go beyond the next stop:
+ *
+ *     sub  qword gs:[SLOT_POSITION], count
+ *    (flags restored)
+ *     mov  gs:[SLOT_RCX], rcx
+ *     mov  rcx, pc
+ *     jmp  ROUTINE_STOP
+ */
+static void emit_stops(struct emitter *emitter)
+{
+	for (uint32_t i = 0; i < emitter->stop_count; i++) {
+		const struct stop *stop = &emitter->stops[i];
+
+		emit_rel32_to(emitter, stop->field, emit_offset(emitter));
+		emit_record(emitter, stop->pc, RECORD_TRANSIT);
+		emit_count(emitter, -(int32_t)stop->count);
+		if (stop->flags)
+			emit_flags_from_rax(emitter);
+		emit_spill(emitter, RCX, SLOT_RCX);
+		emit_record(emitter, stop->pc, RECORD_TRANSIT | RECORD_RCX);
+		emit_address(emitter, RCX, stop->pc);
+		emit_routine(emitter, ROUTINE_STOP);
+	}
+}
+
 static void emit_literals(struct emitter *emitter)
 {
 	if (emitter->literal_count)
@@ -510,6 +583,7 @@ void emit_tail(struct emitter *emitter, const struct region *region)
 	for (uint32_t i = 0; i < emitter->out->site_count && !emitter->failed; i++)
 		link_site(emitter, region, &exits, i);
 	emit_failures(emitter);
+	emit_stops(emitter);
 	emit_literals(emitter);
 	map_deinit(&exits);
 }

@@ -26,6 +26,14 @@ struct failure {
 	uint64_t pc;
 };
 
+/* A rel32 to code at the end of the translation that takes a block's count off again and stops there. */
+struct stop {
+	uint32_t field;
+	uint32_t count;
+	uint64_t pc;
+	bool flags; /* the program's are in ah and al, and its rax is in SLOT_RAX */
+};
+
 struct emitter {
 	struct translation *out;
 	uint64_t pc; /* of the translation: addresses in the output are relative to it */
@@ -34,6 +42,8 @@ struct emitter {
 	uint32_t literal_count, literal_capacity;
 	struct failure *failures;
 	uint32_t failure_count, failure_capacity;
+	struct stop *stops;
+	uint32_t stop_count, stop_capacity;
 	bool failed;
 };
 
@@ -92,6 +102,13 @@ void emit_routine(struct emitter *emitter, unsigned routine); /* jmp routine */
 void emit_exit(struct emitter *emitter, uint64_t pc); /* leaves for ROUTINE_EXIT */
 void emit_probe(struct emitter *emitter);             /* the branch table, see runtime.h */
 void emit_jump_failure(struct emitter *emitter, uint64_t pc);
+/* sub qword gs:[SLOT_POSITION], -count */
+void emit_count(struct emitter *emitter, int32_t count);
+/* jg to code that undoes the count and leaves for ROUTINE_STOP; `flags`: see struct stop */
+void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t count, bool flags);
+/* ah, al = the program's status flags, its rax in SLOT_RAX; and back */
+void emit_flags_to_rax(struct emitter *emitter);
+void emit_flags_from_rax(struct emitter *emitter);
 struct entry *emit_entry(struct emitter *emitter, uint64_t pc, bool wants_thunk); /* NULL: out of memory */
 /* The thunk for pc, which falls into what is emitted next; *thunk: its offset. Returns the offset of its
  * rel32. */

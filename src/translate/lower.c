@@ -514,6 +514,24 @@ static void lower_emulate(struct lowering *lowering, const struct instruction *i
 }
 
 /*
+ * Replay: what these instructions store is not the same twice, and the program sees what
+ * was recorded. They are executed for what they do to the x87 unit, on memory of ours:
+ *
+ *     mov  gs:[SLOT_RCX], rcx
+ *     lea  rcx, [scratch]         ; for gs:[rcx]
+ */
+static void lower_scratch(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emit_spill(emitter, RCX, SLOT_RCX);
+	emit_record(emitter, instruction->pc, RECORD_RCX);
+	EMIT(emitter, 0x48, 0x8d, 0x0d);
+	emit_fixup(emitter, FIXUP_SLOT, SLOT_SCRATCH_AREA, emit_offset(emitter), 4);
+	emit_u32(emitter, 0);
+}
+
+/*
  *     rcx = address
  *    (edx:eax masked)
  *     insn [rcx]
@@ -526,9 +544,14 @@ static void lower_image(struct lowering *lowering, const struct instruction *ins
 	struct emitter *emitter = lowering->emitter;
 	bool mask = instruction->xstate && lowering->request->xstate_mask;
 
-	lower_address(lowering, instruction);
+	if (lowering->request->mode == TRANSLATE_REPLAY)
+		lower_scratch(lowering, instruction);
+	else
+		lower_address(lowering, instruction);
 	if (mask)
 		lower_mask(lowering, instruction);
+	if (lowering->request->mode == TRANSLATE_REPLAY)
+		EMIT(emitter, 0x65);
 	operand_replace(emitter, instruction, RCX, true);
 	if (mask)
 		lower_unmask(lowering, instruction->pc);
@@ -748,11 +771,8 @@ static void lower_position(struct lowering *lowering, const struct block *block)
 	bool dead = lowering->request->mode == TRANSLATE_RECORD ? liveness_flags_unread_at_entry(block)
 	                                                        : liveness_flags_dead_at_entry(block);
 
-	if (dead && block->count <= 128) {
-		EMIT(emitter, 0x65, 0x48, 0x83, 0x2d);
-		emit_fixup(emitter, FIXUP_SLOT, SLOT_POSITION, emit_offset(emitter), 5);
-		emit_u32(emitter, 0);
-		EMIT(emitter, -block->count);
+	if (dead) {
+		emit_count(emitter, (int32_t)block->count);
 		return;
 	}
 	emit_spill(emitter, RCX, SLOT_SCRATCH_A);
@@ -762,6 +782,32 @@ static void lower_position(struct lowering *lowering, const struct block *block)
 	emit_spill(emitter, RCX, SLOT_POSITION);
 	emit_record(emitter, block->pc, in_a(RCX));
 	emit_reload(emitter, RCX, SLOT_SCRATCH_A);
+}
+
+/*
+ * Replay: counts the block that begins here, unless the next stop is inside it.
+ * SLOT_POSITION says how many instructions are left until then, as a negative number:
+ *
+ *    (mov  gs:[SLOT_RAX], rax ; lahf ; seto al      ; where flags are read later
+ *     sub  qword gs:[SLOT_POSITION], -count
+ *     jg   stop
+ *    (add  al, 127 ; sahf ; mov rax, gs:[SLOT_RAX])
+ *
+ * What a handler would see of flags does not matter here: nothing faults in replay
+ * that is not in the log, with its registers.
+ */
+static void lower_stop(struct lowering *lowering, const struct block *block)
+{
+	struct emitter *emitter = lowering->emitter;
+	bool keep = !liveness_flags_unread_at_entry(block);
+
+	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
+	if (keep)
+		emit_flags_to_rax(emitter);
+	emit_count(emitter, (int32_t)block->count);
+	emit_jump_stop(emitter, block->pc, block->count, keep);
+	if (keep)
+		emit_flags_from_rax(emitter);
 }
 
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
@@ -787,13 +833,19 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 	block->offset = entry->offset;
 	if (lowering->request->self_check)
 		lower_check(lowering, block);
-	if (request_counts(lowering->request))
+	if (lowering->request->mode == TRANSLATE_REPLAY) {
+		if (!lowering->request->exact)
+			lower_stop(lowering, block);
+	} else if (request_counts(lowering->request)) {
 		lower_position(lowering, block);
+	}
 	for (uint32_t i = 0; i < block->count; i++) {
 		lowering->left = block->count - i;
 		lower_instruction(lowering, region_at(lowering->region, block, i));
 	}
-	if (last->kind < KIND_JUMP)
+	if (lowering->request->exact)
+		emit_exit(emitter, block->next);
+	else if (last->kind < KIND_JUMP)
 		lower_continue(lowering, block->next);
 }
 

@@ -66,6 +66,9 @@
 #define SLOT_FS_BASE     14 /* the program's FS base; kept only while recording */
 #define SLOT_COUNT       16
 
+/* Behind the slots, in the same units: room that xsave and its family may write to in replay. */
+#define SLOT_SCRATCH_AREA 512
+
 /* mov r11, [rsp-8], before the push of an indirect call: when it faults, the push would have, as a write. */
 #define CALL_PEEK_BYTES 0x4c, 0x8b, 0x5c, 0x24, 0xf8
 

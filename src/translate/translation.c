@@ -59,6 +59,15 @@ static void put_first_entry_first(struct translation *out)
 	}
 }
 
+/* One block of so many instructions, none of which ends it. */
+static bool is_exact(const struct region *region, uint32_t count)
+{
+	const struct block *block = &region->blocks[0];
+
+	return region->block_count == 1 && block->count == count &&
+	       region_at(region, block, count - 1)->kind < KIND_JUMP;
+}
+
 int translate(const struct translate_request *request, struct translation *out)
 {
 	struct emitter emitter;
@@ -68,6 +77,10 @@ int translate(const struct translate_request *request, struct translation *out)
 	*out = (struct translation){0};
 	if (error)
 		return error;
+	if (request->exact && !is_exact(&region, request->exact)) {
+		region_deinit(&region);
+		return -EINVAL;
+	}
 	emit_init(&emitter, out, request->pc);
 	if (request_counts(request))
 		liveness_compute(&region);

@@ -1,0 +1,13 @@
+/* Can this machine's processor execute what the recorded program was offered? */
+#ifndef BUGNET_REPLAY_CPU_LEVEL_H
+#define BUGNET_REPLAY_CPU_LEVEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "recording/meta.h"
+
+/* False: `why` names both, and what to do. */
+bool cpu_level_suffices(const struct meta *meta, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,458 @@
+#include "replay/feeder.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#define USER_ADDRESS_END 0x7ffffffff000ul
+#define RECORDS_AT_ONCE  4096 /* bytes: no event makes more */
+
+_Static_assert(RECORDS_AT_ONCE > 3 * (sizeof(struct feed_state) + FEED_XSAVE_BYTES), "room for an event");
+
+__attribute__((format(printf, 2, 3))) static void fail(struct feeder *feeder, const char *format, ...)
+{
+	va_list arguments;
+
+	if (feeder->failed)
+		return;
+	feeder->failed = true;
+	va_start(arguments, format);
+	vsnprintf(feeder->error, sizeof feeder->error, format, arguments);
+	va_end(arguments);
+}
+
+/* ---- records ---- */
+
+static void *put(struct feeder *feeder, enum feed_kind kind, uint64_t position, unsigned detail, size_t size)
+{
+	struct feed_record *record = (struct feed_record *)feeder->at;
+
+	size = (size + 7) & -8ul;
+	*record = (struct feed_record){.position = position,
+	        .kind = (uint16_t)kind,
+	        .detail = (uint16_t)detail,
+	        .size = (uint32_t)size};
+	feeder->at += size;
+	feeder->position = position + (kind >= FEED_SYSCALL);
+	return record;
+}
+
+static void put_number(struct feeder *feeder, enum feed_kind kind, uint64_t position, uint64_t number)
+{
+	struct feed_number *record = put(feeder, kind, position, 0, sizeof *record);
+
+	record->number = number;
+}
+
+static struct registers flat_registers(const struct event_registers *from)
+{
+	struct registers to;
+
+	_Static_assert(sizeof to == sizeof *from, "the same registers in the same order");
+	memcpy(&to, from, sizeof to);
+	return to;
+}
+
+static struct feed_state *put_state(struct feeder *feeder, enum feed_kind kind, uint64_t position,
+        unsigned detail, const struct event_registers *registers, const uint8_t *vectors)
+{
+	struct feed_state *record = put(feeder, kind, position, detail | (vectors ? FEED_HAS_XSAVE : 0),
+	        sizeof *record + (vectors ? FEED_XSAVE_BYTES : 0));
+
+	record->registers = flat_registers(registers);
+	record->fs_base = record->gs_base = 0;
+	if (vectors)
+		memcpy(record->xsave, vectors, FEED_XSAVE_BYTES);
+	return record;
+}
+
+static struct notice *put_report(
+        struct feeder *feeder, enum notice_kind kind, uint64_t position, uint32_t size)
+{
+	struct notice *notice = calloc(1, sizeof *notice + size);
+
+	if (!notice)
+		abort();
+	/* Output is told of behind the system call that has its position. */
+	if (position < feeder->position)
+		position = feeder->position;
+	notice->kind = kind;
+	notice->thread = feeder->section ? stretch_thread(feeder->section) : 0;
+	notice->start = feeder->start;
+	notice->state.position = position;
+	notice->size = size;
+	put_number(feeder, FEED_REPORT, position, vector_push(&feeder->notices, notice));
+	return notice;
+}
+
+/* ---- stretches ---- */
+
+static void next_event(struct feeder *feeder)
+{
+	feeder->status = decoder_next(&feeder->decoder, &feeder->event);
+	if (feeder->status > DECODE_TRUNCATED)
+		fail(feeder, "thread %u, byte %zu of stretch %u: %s", stretch_thread(feeder->section),
+		        feeder->decoder.error_offset, stretch_number(feeder->section),
+		        decode_status_text(feeder->status));
+}
+
+static void close_stretch(struct feeder *feeder)
+{
+	free(feeder->bytes);
+	feeder->bytes = NULL;
+	feeder->section = NULL;
+}
+
+/* Loads a stretch and decodes its keyframe. */
+static bool open_stretch(struct feeder *feeder, size_t number)
+{
+	const struct section *section = feeder->timeline->stretches[number];
+	char text[128];
+
+	close_stretch(feeder);
+	if (stretch_read(feeder->reader, section, &feeder->bytes)) {
+		feeder->bytes = NULL;
+		fail(feeder, "thread %u, stretch %u: %s", stretch_thread(section), stretch_number(section),
+		        recording_error_text(&feeder->reader->error, text, sizeof text));
+		return false;
+	}
+	feeder->section = section;
+	decoder_init(&feeder->decoder, feeder->bytes, section->raw_size);
+	next_event(feeder);
+	if (!feeder->failed && feeder->status != DECODE_EVENT)
+		fail(feeder, "thread %u, stretch %u is empty", stretch_thread(section), stretch_number(section));
+	feeder->stretch = number + 1;
+	return !feeder->failed;
+}
+
+static void next_thread(struct feeder *feeder)
+{
+	feeder->stretch = timeline_next_thread(feeder->timeline, feeder->stretch - 1);
+	feeder->running = false;
+	close_stretch(feeder);
+}
+
+static bool is_wanted(const struct feeder *feeder, const struct section *section)
+{
+	return feeder->options.thread == FEEDER_ALL_THREADS ||
+	       feeder->options.thread == stretch_thread(section);
+}
+
+/* The stretch of this thread from which the wanted position can be reached. */
+static size_t first_stretch(const struct feeder *feeder, size_t first)
+{
+	const struct timeline *timeline = feeder->timeline;
+	size_t found = first;
+
+	for (size_t i = first; i < timeline_next_thread(timeline, first); i++) {
+		if (timeline->stretches[i]->first <= feeder->options.from)
+			found = i;
+	}
+	return found;
+}
+
+/* A new thread: from the last keyframe before the wanted position that leans on nothing. */
+static void begin_thread(struct feeder *feeder)
+{
+	const struct timeline *timeline = feeder->timeline;
+	size_t first = feeder->stretch, next = timeline_next_thread(timeline, first);
+	size_t wanted = first_stretch(feeder, first);
+
+	if (!is_wanted(feeder, timeline->stretches[first])) {
+		feeder->stretch = next;
+		return;
+	}
+	for (size_t i = wanted;;) {
+		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
+			return;
+		if (i == first)
+			break;
+		i--;
+	}
+	/* What came before is lost: the first one behind it that stands for itself. */
+	for (size_t i = first; i < next; i++) {
+		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
+			return;
+		feeder->skipped++;
+	}
+	next_thread(feeder);
+}
+
+/* ---- code ---- */
+
+static uint64_t code_number(uint32_t thread, uint32_t later)
+{
+	return (uint64_t)thread << 32 | later;
+}
+
+/* Code that is another one from a position on, up to this position. */
+static void change_code(struct feeder *feeder, uint64_t position)
+{
+	const struct code_history *history = code_source_history(feeder->source);
+	uint32_t thread = stretch_thread(feeder->section);
+
+	while (feeder->later < history->count && history->pieces[feeder->later].position <= position) {
+		uint64_t at = history->pieces[feeder->later].position;
+		uint32_t later = code_source_later(feeder->source, feeder->later, thread, at);
+		if (code_source_changes(feeder->source, feeder->later, later))
+			put_number(feeder, FEED_CODE, at > feeder->position ? at : feeder->position,
+			        code_number(thread, later));
+		feeder->later = later;
+	}
+}
+
+static void set_code(struct feeder *feeder, uint64_t position)
+{
+	uint32_t thread = stretch_thread(feeder->section);
+
+	feeder->later = code_source_later(feeder->source, 0, thread, position);
+	put_number(feeder, FEED_CODE, position, code_number(thread, feeder->later));
+}
+
+/* ---- events ---- */
+
+static bool vectors_of(struct feeder *feeder, const struct event_xsave *xsave, uint8_t *to)
+{
+	if (!xsave->size)
+		return false;
+	if (state_vectors(to, xsave->bytes, xsave->size))
+		return true;
+	fail(feeder, "thread %u, position %lu: vector state that is none", stretch_thread(feeder->section),
+	        feeder->event.position);
+	return false;
+}
+
+static void feed_keyframe(struct feeder *feeder)
+{
+	const struct event_keyframe *keyframe = &feeder->event.keyframe;
+	uint64_t position = feeder->event.position;
+	uint8_t vectors[FEED_XSAVE_BYTES];
+	bool has_vectors = vectors_of(feeder, &keyframe->xsave, vectors);
+	bool fresh = !feeder->running;
+
+	if (feeder->running) {
+		struct notice *notice = put_report(feeder, NOTICE_KEYFRAME, position, 0);
+		notice->state = (struct state){.position = position,
+		        .registers = keyframe->registers,
+		        .has_bases = true,
+		        .fs_base = keyframe->fs_base,
+		        .gs_base = keyframe->gs_base,
+		        .has_vectors = has_vectors};
+		memcpy(notice->state.vectors, vectors, sizeof vectors);
+	}
+	feeder->start = position;
+	feeder->keyframes++;
+	if (fresh || keyframe->leans_on == 0) {
+		struct feed_state *state = put_state(feeder, FEED_STATE, position,
+		        keyframe->leans_on ? 0 : FEED_HAS_EMPTY, &keyframe->registers,
+		        has_vectors ? vectors : NULL);
+		state->fs_base = keyframe->fs_base;
+		state->gs_base = keyframe->gs_base;
+	}
+	if (fresh)
+		set_code(feeder, position);
+	feeder->running = true;
+}
+
+static bool is_ours(const struct feeder *feeder, uint64_t address)
+{
+	for (unsigned i = 0; i < feeder->segment_count; i++) {
+		if (address + EVENT_LINE_BYTES > feeder->segments[i].base &&
+		        address < feeder->segments[i].base + feeder->segments[i].size)
+			return true;
+	}
+	return address >= USER_ADDRESS_END;
+}
+
+static void feed_patch(struct feeder *feeder)
+{
+	const struct event_patch *patch = &feeder->event.patch;
+	unsigned count = 0;
+
+	if (is_ours(feeder, patch->address)) {
+		fail(feeder, "thread %u, position %lu: a patch at %#lx, where the program had no memory",
+		        stretch_thread(feeder->section), feeder->event.position, patch->address);
+		return;
+	}
+	struct feed_patch *record = put(feeder, FEED_PATCH, feeder->event.position, patch->mask,
+	        sizeof *record + 8 * (size_t)__builtin_popcount(patch->mask));
+	record->address = patch->address;
+	for (unsigned left = patch->mask; left; left &= left - 1)
+		record->words[count++] = patch->words[__builtin_ctz(left)];
+}
+
+static void feed_signal(struct feeder *feeder)
+{
+	const struct event_signal *signal = &feeder->event.signal;
+	uint8_t vectors[FEED_XSAVE_BYTES];
+
+	if (!vectors_of(feeder, &signal->xsave, vectors))
+		state_initial_vectors(vectors);
+	if (signal->iterations)
+		put_number(feeder, FEED_REPEAT, feeder->event.position, signal->iterations);
+	put_state(feeder, FEED_SIGNAL, feeder->event.position, 0, &signal->registers, vectors);
+}
+
+static void feed_sigreturn(struct feeder *feeder)
+{
+	const struct event_sigreturn *sigreturn = &feeder->event.sigreturn;
+	uint8_t vectors[FEED_XSAVE_BYTES];
+	bool has_vectors = vectors_of(feeder, &sigreturn->xsave, vectors);
+
+	put_state(feeder, FEED_REGISTERS, feeder->event.position, 0, &sigreturn->registers,
+	        has_vectors ? vectors : NULL);
+}
+
+static bool writes(uint64_t number)
+{
+	return number == SYS_write || number == SYS_writev || number == SYS_pwrite64;
+}
+
+static bool output_wanted(const struct feeder *feeder)
+{
+	return feeder->options.output && feeder->event.position >= feeder->options.from;
+}
+
+static void feed_syscall(struct feeder *feeder)
+{
+	const struct event_syscall *call = &feeder->event.syscall;
+	bool tell = output_wanted(feeder) && writes(call->number) && call->result > 0 &&
+	            feeder->output_position != feeder->event.position + 1;
+	unsigned detail = (tell ? FEED_HAS_OUTPUT : 0) | (call->forgets ? FEED_HAS_FORGET : 0);
+	struct feed_syscall *record =
+	        put(feeder, FEED_SYSCALL, feeder->event.position, detail, sizeof *record);
+
+	record->number = call->number;
+	record->result = (uint64_t)call->result;
+	record->digest = call->digest;
+	record->changes = call->changes;
+}
+
+static void feed_result(struct feeder *feeder)
+{
+	struct feed_result *record = put(feeder, FEED_RESULT, feeder->event.position, 0, sizeof *record);
+
+	record->changes = feeder->event.result.changes;
+}
+
+static void feed_end(struct feeder *feeder)
+{
+	struct notice *notice = put_report(feeder, NOTICE_END, feeder->event.position, 0);
+
+	notice->end = feeder->event.end.kind;
+	notice->state.registers = feeder->event.end.registers;
+	next_thread(feeder);
+}
+
+static void feed_output(struct feeder *feeder)
+{
+	const struct event_output *output = &feeder->event.output;
+
+	feeder->output_position = feeder->event.position + 1;
+	if (!output_wanted(feeder))
+		return;
+	struct notice *notice = put_report(feeder, NOTICE_OUTPUT, feeder->event.position, output->size);
+	notice->fd = output->fd;
+	memcpy(notice->bytes, output->bytes, output->size);
+}
+
+/* The log goes no further; what came last is applied, and then the thread is let alone. */
+static void feed_cut(struct feeder *feeder)
+{
+	put_report(feeder, NOTICE_CUT, feeder->position, 0);
+	next_thread(feeder);
+}
+
+static void feed_event(struct feeder *feeder)
+{
+	static void (*const functions[])(struct feeder *) = {
+	        [EVENT_KEYFRAME] = feed_keyframe,
+	        [EVENT_RESULT] = feed_result,
+	        [EVENT_SYSCALL] = feed_syscall,
+	        [EVENT_SIGNAL] = feed_signal,
+	        [EVENT_SIGRETURN] = feed_sigreturn,
+	        [EVENT_END] = feed_end,
+	        [EVENT_OUTPUT] = feed_output,
+	        [EVENT_PATCH] = feed_patch,
+	};
+	enum event_kind kind = feeder->event.kind;
+	uint64_t position = feeder->event.position;
+
+	if (feeder->running && position >= feeder->options.to) {
+		put_report(feeder, NOTICE_STOP, feeder->options.to, 0);
+		next_thread(feeder);
+		return;
+	}
+	if (feeder->running && position < feeder->position &&
+	        !(kind == EVENT_ORDER || kind == EVENT_OUTPUT || kind == EVENT_MAP || kind == EVENT_CODE)) {
+		fail(feeder, "thread %u: an event at position %lu comes after one at %lu",
+		        stretch_thread(feeder->section), position, feeder->position);
+		return;
+	}
+	if (feeder->running)
+		change_code(feeder, position);
+	if (functions[kind])
+		functions[kind](feeder);
+	if (feeder->section && !feeder->failed)
+		next_event(feeder);
+}
+
+/* Writes the records of one event. */
+static void feed_next(struct feeder *feeder)
+{
+	const struct timeline *timeline = feeder->timeline;
+
+	if (feeder->section && feeder->status == DECODE_EVENT) {
+		feed_event(feeder);
+	} else if (feeder->section) {
+		if (timeline_continues(timeline, feeder->stretch) && feeder->status == DECODE_END)
+			open_stretch(feeder, feeder->stretch);
+		else
+			feed_cut(feeder);
+	} else if (feeder->stretch < timeline->count) {
+		begin_thread(feeder);
+	} else {
+		put_report(feeder, NOTICE_FINISHED, feeder->position, 0);
+		feeder->finished = true;
+	}
+}
+
+bool feeder_fill(struct feeder *feeder, uint8_t *buffer, size_t size)
+{
+	feeder->at = buffer;
+	feeder->end = buffer + size - RECORDS_AT_ONCE - sizeof(struct feed_record);
+	while (feeder->at < feeder->end && !feeder->finished && !feeder->failed)
+		feed_next(feeder);
+	*(struct feed_record *)feeder->at = (struct feed_record){.kind = FEED_MORE};
+	return !feeder->failed;
+}
+
+struct notice *feeder_notice(struct feeder *feeder, uint64_t number)
+{
+	struct notice *notice = number < feeder->notices.count ? feeder->notices.items[number] : NULL;
+
+	if (notice)
+		feeder->notices.items[number] = NULL;
+	return notice;
+}
+
+void feeder_init(struct feeder *feeder, struct reader *reader, const struct timeline *timeline,
+        const struct code_source *source, const struct segment_layout *segments, unsigned segment_count,
+        const struct feeder_options *options)
+{
+	*feeder = (struct feeder){.reader = reader,
+	        .timeline = timeline,
+	        .source = source,
+	        .segments = segments,
+	        .segment_count = segment_count,
+	        .options = *options};
+}
+
+void feeder_deinit(struct feeder *feeder)
+{
+	close_stretch(feeder);
+	for (uint32_t i = 0; i < feeder->notices.count; i++)
+		free(feeder->notices.items[i]);
+	vector_free(&feeder->notices);
+}

@@ -1,0 +1,81 @@
+/*
+ * From a recording to the feed: decodes the events of one thread after the other, stretch
+ * by stretch, and writes the records that the stub applies (target/feed.h).
+ *
+ * Where the replayer has to look at the thread, a report record stands in the feed, and a
+ * notice says what it is for.
+ */
+#ifndef BUGNET_REPLAY_FEEDER_H
+#define BUGNET_REPLAY_FEEDER_H
+
+#include "record/vector.h"
+#include "recording/decode.h"
+#include "replay/code_source.h"
+#include "replay/state.h"
+#include "replay/timeline.h"
+
+enum notice_kind {
+	NOTICE_KEYFRAME, /* the thread must be as the keyframe says */
+	NOTICE_END,      /* the thread ends, and must be as recorded */
+	NOTICE_CUT,      /* the log goes no further */
+	NOTICE_STOP,     /* the position up to which replay was wanted */
+	NOTICE_OUTPUT,   /* the program wrote something */
+	NOTICE_FINISHED, /* all has been replayed */
+};
+
+struct notice {
+	enum notice_kind kind;
+	uint32_t thread;
+	uint64_t start;          /* position of the keyframe that replay came from */
+	struct state state;      /* keyframe, end: as recorded */
+	enum event_end_kind end; /* end */
+	int32_t fd;              /* output */
+	uint32_t size;
+	uint8_t bytes[];
+};
+
+struct feeder_options {
+	uint64_t from, to; /* positions; 0 and UINT64_MAX: all */
+	uint32_t thread;   /* its id, or FEEDER_ALL_THREADS */
+	bool output;       /* tell of what is written to descriptors 1 and 2 */
+};
+#define FEEDER_ALL_THREADS UINT32_MAX
+
+struct feeder {
+	struct reader *reader;
+	const struct timeline *timeline;
+	const struct code_source *source;
+	const struct segment_layout *segments; /* where nothing may be patched */
+	unsigned segment_count;
+	struct feeder_options options;
+	size_t stretch;         /* the next one to load */
+	const struct section *section; /* the one that is being decoded, or NULL */
+	uint8_t *bytes;
+	struct decoder decoder;
+	struct event event; /* the next one */
+	enum decode_status status;
+	bool running; /* the thread is somewhere, and goes on with the next event */
+	bool finished;
+	bool failed;
+	uint64_t start, position; /* of the keyframe; behind the last record */
+	uint64_t output_position; /* of the last output event + 1 */
+	uint32_t later;           /* as in code_source */
+	uint8_t *at, *end;        /* the buffer that is being filled */
+	VECTOR(struct notice *) notices; /* NULL: taken */
+	uint64_t keyframes; /* fed so far */
+	uint64_t skipped; /* stretches that lean on lost ones */
+	char error[256];
+};
+
+void feeder_init(struct feeder *feeder, struct reader *reader, const struct timeline *timeline,
+        const struct code_source *source, const struct segment_layout *segments, unsigned segment_count,
+        const struct feeder_options *options);
+void feeder_deinit(struct feeder *feeder);
+
+/* Writes records, the last of which is FEED_MORE. False: the recording makes no sense, see feeder->error. */
+bool feeder_fill(struct feeder *feeder, uint8_t *buffer, size_t size);
+
+/* The notice of report `number`, which the caller frees, or NULL. */
+struct notice *feeder_notice(struct feeder *feeder, uint64_t number);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * Replays a recording: every thread from every keyframe, with all that recording left to
+ * compare with compared.
+ */
+#ifndef BUGNET_REPLAY_REPLAYER_H
+#define BUGNET_REPLAY_REPLAYER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct replay_options {
+	const char *path;
+	const char *sysroot, *binary; /* see code_files.h; may be NULL */
+	uint64_t from, to;            /* positions; 0 and UINT64_MAX: all of it */
+	uint32_t thread;              /* id, or UINT32_MAX: all */
+	bool output;                  /* write what the program wrote to descriptors 1 and 2 */
+};
+
+enum replay_outcome {
+	REPLAY_EXACT,
+	REPLAY_DIVERGED, /* `message` tells how; both states have been printed to stderr */
+	REPLAY_FAILED,   /* it could not be replayed; `message` tells why */
+};
+
+struct replay_result {
+	enum replay_outcome outcome;
+	uint64_t instructions;
+	double seconds;
+	uint32_t threads;
+	uint64_t keyframes; /* that replay began at */
+	uint64_t skipped;   /* stretches that lean on others which are lost */
+	uint64_t cut;       /* threads whose log just stops */
+	char message[1024];
+};
+
+void replay(const struct replay_options *options, struct replay_result *result);
+
+#endif

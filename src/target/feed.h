@@ -1,0 +1,125 @@
+/*
+ * The feed: how a recording reaches the thread that is replayed. It lies in segment 0's
+ * `logs`, shared by the stub and the replayer, who are built together; it is no stable
+ * format. The replayer decodes events and writes them as flat records, a buffer at a
+ * time; the stub applies one after the other, each at its position.
+ *
+ * Positions. SLOT_POSITION counts up to 0, and feed.stop is the position that 0 stands
+ * for; so the thread is at feed.stop + SLOT_POSITION. Some records are applied before the
+ * instruction at their position, so that is where the code stops. Others are what an
+ * instruction gives that the stub performs: they are expected when it is reached, and
+ * the code stops behind it if it is not.
+ *
+ * In replay the slots page of thread 1 is the same memory in all segments, and part of
+ * the memfd: the replayer finds the thread's slots and registers there.
+ */
+#ifndef BUGNET_TARGET_FEED_H
+#define BUGNET_TARGET_FEED_H
+
+#include "recording/event.h"
+#include "target/layout.h"
+
+#define FEED_XSAVE_BYTES 832 /* legacy area, header, AVX: the standard form */
+#define FEED_XSTATE      7   /* x87, SSE, AVX */
+
+enum feed_kind {
+	FEED_MORE,    /* the buffer ends: ask for the next one */
+	FEED_STATE,   /* the thread goes on from here, at the record's position, whatever it did before */
+	FEED_CODE,    /* other code is in force from here on */
+	FEED_REPORT,  /* let the replayer look at the thread */
+	FEED_PATCH,   /* memory */
+	FEED_REPEAT,  /* so many iterations of the rep instruction here, without finishing it */
+	FEED_SIGNAL,  /* a handler is entered */
+	FEED_SYSCALL, /* from here on: expected when an instruction is reached */
+	FEED_RESULT,
+	FEED_REGISTERS, /* all of them: sigreturn, instructions that were executed natively */
+};
+
+struct feed_record {
+	uint64_t position;
+	uint16_t kind;   /* enum feed_kind */
+	uint16_t detail; /* patch: mask of words; others: FEED_HAS_* */
+	uint32_t size;   /* of all of it, a multiple of 8 */
+};
+
+#define FEED_HAS_XSAVE  1 /* the vector state follows; else it stays as it is */
+#define FEED_HAS_EMPTY  2 /* state: memory is emptied */
+#define FEED_HAS_OUTPUT 4 /* system call: the replayer wants to see what it writes */
+#define FEED_HAS_FORGET 8 /* system call: empties memory, see forget.h */
+
+struct feed_state { /* state, registers, signal */
+	struct feed_record head;
+	struct registers registers;
+	uint64_t fs_base, gs_base; /* state only */
+	uint8_t xsave[];           /* FEED_XSAVE_BYTES */
+};
+
+struct feed_patch {
+	struct feed_record head;
+	uint64_t address;
+	uint64_t words[]; /* one for each bit of the mask */
+};
+
+struct feed_number { /* code, report, repeat */
+	struct feed_record head;
+	uint64_t number;
+};
+
+struct feed_syscall {
+	struct feed_record head;
+	uint64_t number, result, digest;
+	struct event_changes changes;
+};
+
+struct feed_result {
+	struct feed_record head;
+	struct event_changes changes;
+};
+
+/* The first argument of OP_FEED; the second is the number of a code or report record, or a call's result. */
+#define FEED_ASK_MORE   0 /* -> offset of the next record */
+#define FEED_ASK_CODE   1
+#define FEED_ASK_REPORT 2
+#define FEED_ASK_OUTPUT 3 /* a system call is about to have its effect */
+
+/* The first argument of OP_DIVERGED. */
+enum feed_divergence {
+	DIVERGED_PASSED,    /* the position of a record went by without what it is for */
+	DIVERGED_UNLOGGED,  /* an instruction that needs a record, and the next one is another's */
+	DIVERGED_SYSCALL,   /* another system call */
+	DIVERGED_REGISTERS, /* the same system call with other registers */
+	DIVERGED_NO_CODE,   /* there is no code at pc */
+	DIVERGED_FAULT,     /* a fault that was not recorded; the second argument is the signal */
+};
+
+/* Code that executes exactly `count` instructions from pc on; found by a hash of both. */
+struct feed_step {
+	uint64_t pc, count, code;
+};
+#define FEED_STEPS 16384
+
+#define FEED_BUFFER_BYTES (1u << 19)
+
+struct feed {
+	/* the stub's */
+	uint64_t next; /* offset of the next record from the feed's start */
+	uint64_t stop;
+	uint64_t repeat_rcx, repeat_pc; /* while a rep instruction is repeated in part */
+	uint32_t repeating;
+	uint32_t step_generation; /* steps were found in code of this generation */
+	/* the replayer's */
+	uint32_t generation; /* of the code cache: grows when code is discarded */
+	uint32_t padding;
+	/* what the stub shows of the thread besides slots and registers, see FEED_REPORT, OP_DIVERGED */
+	uint64_t position;
+	uint64_t fs_base;
+	uint8_t shown[FEED_XSAVE_BYTES] __attribute__((aligned(64)));
+	/* where vector state is aligned before it is loaded */
+	uint8_t loaded[FEED_XSAVE_BYTES] __attribute__((aligned(64)));
+	struct feed_step steps[FEED_STEPS];
+	uint8_t buffers[2][FEED_BUFFER_BYTES] __attribute__((aligned(64)));
+};
+
+#define FEED_BYTES ((sizeof(struct feed) + 0xfff) & ~0xffful)
+
+#endif
