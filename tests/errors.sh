@@ -457,15 +457,15 @@ test_events() {
 	expect_output events-killed 0 '--- SIGSEGV .si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x0. ---.*killed by SIGSEGV' '' "$BUGNET" events "$work/killed.bug"
 	expect_output events-threads 0 "\[0\] .*$enoent.*\[1\] .*futex\(...\) = -1 EAGAIN" '' "$BUGNET" events "$threads"
 	expect_output events-range 0 '^ +200 mmap\(...\) = 0x7f0012340000. +300 write\(...\) = 17.$' '' "$BUGNET" events --from 200 --to 1000 "$whole"
-	expect_output events-thread-range 0 '^\[1\] +50 \+\+\+ exited with 0 \+\+\+.$' '' "$BUGNET" events "$threads" --from 1:11
+	expect_output events-thread-range 0 '^\[1\] +50 \+\+\+ exited with 0 \+\+\+.$' '' "$BUGNET" events "$threads" --thread 1 --from 11
 	expect_output events-nothing-there 0 '' '' "$BUGNET" events --from 5000 "$whole"
 	expect_output events-cut 0 "$enoent" 'warning: .*cut off' "$BUGNET" events "$work/cut.bug"
 	expect_output events-malformed 0 'rt_sigreturn' 'warning: .*from position 1130 on: no such kind' "$BUGNET" events "$work/malformed.bug"
-	expect events-no-position 125 "'abc' is no position" -- "$BUGNET" events --from abc "$whole"
+	expect events-no-position 125 "'abc' is no number" -- "$BUGNET" events --from abc "$whole"
 	expect events-no-value 125 '--to' 'needs a value' -- "$BUGNET" events "$whole" --to
 	expect events-backwards 125 'before' -- "$BUGNET" events --from 9 --to 3 "$whole"
-	expect events-two-threads 125 'two threads' -- "$BUGNET" events --from 0:1 --to 1:3 "$whole"
-	expect events-no-thread 125 'no thread 7' -- "$BUGNET" events --from 7:1 "$whole"
+	expect events-thread-no-number 125 "'-1' is no number" -- "$BUGNET" events --thread=-1 "$whole"
+	expect events-no-thread 125 'no thread 7' -- "$BUGNET" events --thread 7 "$whole"
 	next_step='write' expect events-to-full-disk 125 'space|output' -- sh -c '"$1" events "$2" >/dev/full' sh "$BUGNET" "$whole"
 }
 

@@ -11,7 +11,7 @@
 #include "recording/names.h"
 
 struct events_values {
-	const char *from, *to;
+	const char *from, *to, *thread;
 };
 
 static const struct option_spec events_options[] = {
@@ -19,15 +19,22 @@ static const struct option_spec events_options[] = {
                 .name = "from",
                 .type = OPTION_TEXT,
                 .offset = offsetof(struct events_values, from),
-                .value = "POSITION",
-                .help = "begin there: a number of instructions, or THREAD:NUMBER",
+                .value = "POS",
+                .help = "begin at this position of each thread",
         },
         {
                 .name = "to",
                 .type = OPTION_TEXT,
                 .offset = offsetof(struct events_values, to),
-                .value = "POSITION",
-                .help = "end there",
+                .value = "POS",
+                .help = "end at this position of each thread",
+        },
+        {
+                .name = "thread",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct events_values, thread),
+                .value = "ID",
+                .help = "list this thread only",
         },
         {0},
 };
@@ -158,7 +165,7 @@ static int events_main(int argc, char **argv)
 
 	if (!file)
 		return status;
-	if (!position_range_parse("events", values.from, values.to, &range) ||
+	if (!position_range_parse("events", values.from, values.to, values.thread, &range) ||
 	        !recording_open(&recording, "events", file))
 		return STATUS_FAILED;
 	status = list(&recording, &range);
@@ -169,7 +176,7 @@ static int events_main(int argc, char **argv)
 const struct command events_command = {
         .name = "events",
         .summary = "list the system calls and signals of a recording",
-        .synopsis = "events [--from POSITION] [--to POSITION] FILE",
+        .synopsis = "events [--from POS] [--to POS] [--thread ID] FILE",
         .description =
                 "List the system calls, signals and ends of threads that are in the recording FILE, one\n"
                 "line each: its position (the number of instructions that the thread had executed), then\n"

@@ -1,65 +1,40 @@
 #include "cli/position.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "cli/error.h"
 
-static bool parse_number(const char *text, const char **end, uint64_t *number)
+/* What is not given stays as it is. */
+static bool parse_number(
+        const char *command, const char *option, const char *text, uint64_t most, uint64_t *number)
 {
-	char *behind;
+	char *end;
 
-	if (*text < '0' || *text > '9')
-		return false;
+	if (!text)
+		return true;
 	errno = 0;
-	*number = strtoull(text, &behind, 10);
-	*end = behind;
-	return errno == 0;
+	*number = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && !errno && *number <= most)
+		return true;
+	error_print(command, "option '--%s': '%s' is no number; 'bugnet info' lists threads and positions",
+	        option, text);
+	return false;
 }
 
-/* [THREAD:]POSITION */
-static bool parse(const char *text, uint32_t *thread, uint64_t *position)
+bool position_range_parse(const char *command, const char *from, const char *to, const char *thread,
+        struct position_range *range)
 {
-	const char *end;
-	uint64_t number;
+	uint64_t id = POSITION_ANY_THREAD;
 
-	if (!parse_number(text, &end, &number))
+	*range = (struct position_range){.to = UINT64_MAX};
+	if (!parse_number(command, "from", from, UINT64_MAX, &range->from) ||
+	        !parse_number(command, "to", to, UINT64_MAX, &range->to) ||
+	        !parse_number(command, "thread", thread, POSITION_ANY_THREAD - 1, &id))
 		return false;
-	*position = number;
-	if (*end != ':')
-		return !*end;
-	if (number >= POSITION_ANY_THREAD)
-		return false;
-	*thread = (uint32_t)number;
-	return parse_number(end + 1, &end, position) && !*end;
-}
-
-bool position_range_parse(const char *command, const char *from, const char *to, struct position_range *range)
-{
-	uint32_t from_thread = POSITION_ANY_THREAD, to_thread = POSITION_ANY_THREAD;
-	const char *wrong = NULL;
-
-	*range = (struct position_range){POSITION_ANY_THREAD, 0, UINT64_MAX};
-	if (from && !parse(from, &from_thread, &range->from))
-		wrong = from;
-	else if (to && !parse(to, &to_thread, &range->to))
-		wrong = to;
-	if (wrong) {
-		error_print(command, "'%s' is no position; give a number of instructions, or THREAD:NUMBER",
-		        wrong);
-		return false;
-	}
-	if (from_thread != POSITION_ANY_THREAD && to_thread != POSITION_ANY_THREAD &&
-	        from_thread != to_thread) {
-		error_print(command, "--from %s and --to %s are positions of two threads; give one thread's",
-		        from, to);
-		return false;
-	}
-	if (range->from > range->to) {
-		error_print(command, "--to %s is before --from %s; give the lower position first", to, from);
-		return false;
-	}
-	range->thread = from_thread != POSITION_ANY_THREAD ? from_thread : to_thread;
-	return true;
+	range->thread = (uint32_t)id;
+	if (range->from <= range->to)
+		return true;
+	error_print(command, "--to %s is before --from %s; give the lower position first", to, from);
+	return false;
 }

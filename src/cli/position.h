@@ -1,4 +1,4 @@
-/* Positions as users write them: 1500000, or 2:1500000 for one of thread 2. */
+/* Positions as users write them. */
 #ifndef BUGNET_CLI_POSITION_H
 #define BUGNET_CLI_POSITION_H
 
@@ -14,10 +14,10 @@ struct position_range {
 };
 
 /*
- * The range that --from and --to ask for; either may be NULL. False after saying what is
- * wrong with them.
+ * The range that --from, --to and --thread ask for; each may be NULL. False after saying
+ * what is wrong with them.
  */
-bool position_range_parse(
-        const char *command, const char *from, const char *to, struct position_range *range);
+bool position_range_parse(const char *command, const char *from, const char *to, const char *thread,
+        struct position_range *range);
 
 #endif

@@ -13,13 +13,13 @@
 #include "cli/position.h"
 #include "cli/recording.h"
 
-static bool parse(const char *from, const char *to, struct position_range *range)
+static bool parse(const char *from, const char *to, const char *thread, struct position_range *range)
 {
 	char message[512];
 	FILE *saved = stderr;
 
 	stderr = fmemopen(message, sizeof message, "w");
-	bool good = position_range_parse("test", from, to, range);
+	bool good = position_range_parse("test", from, to, thread, range);
 	fclose(stderr);
 	stderr = saved;
 	return good;
@@ -30,35 +30,32 @@ static void positions(void **state)
 	struct position_range range;
 
 	(void)state;
-	assert_true(parse(NULL, NULL, &range));
+	assert_true(parse(NULL, NULL, NULL, &range));
 	assert_int_equal(range.thread, POSITION_ANY_THREAD);
 	assert_int_equal(range.from, 0);
 	assert_true(range.to == UINT64_MAX);
-	assert_true(parse("5", "18446744073709551615", &range));
+	assert_true(parse("5", "18446744073709551615", "2", &range));
+	assert_int_equal(range.thread, 2);
 	assert_int_equal(range.from, 5);
 	assert_true(range.to == UINT64_MAX);
-	assert_true(parse("2:7", NULL, &range));
-	assert_int_equal(range.thread, 2);
-	assert_int_equal(range.from, 7);
-	assert_true(parse("7", "3:9", &range));
-	assert_int_equal(range.thread, 3);
-	assert_int_equal(range.to, 9);
-	assert_true(parse("4:4", "4:4", &range));
+	assert_true(parse("4", "4", "0", &range));
+	assert_int_equal(range.to, 4);
 }
 
 static void wrong_positions(void **state)
 {
-	static const char *const wrong[] = {"", "x", "-1", "+1", " 1", "1 ", "1:", ":1", "1:2:3",
-	        "4294967295:1", "18446744073709551616", "1K"};
+	static const char *const wrong[] = {
+	        "", "x", "-1", "+1", " 1", "1 ", "1:2", "18446744073709551616", "1K", "0x10"};
 	struct position_range range;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		assert_false(parse(wrong[i], NULL, &range));
-		assert_false(parse(NULL, wrong[i], &range));
+		assert_false(parse(wrong[i], NULL, NULL, &range));
+		assert_false(parse(NULL, wrong[i], NULL, &range));
+		assert_false(parse(NULL, NULL, wrong[i], &range));
 	}
-	assert_false(parse("1:5", "2:9", &range));
-	assert_false(parse("9", "5", &range));
+	assert_false(parse(NULL, NULL, "4294967295", &range));
+	assert_false(parse("9", "5", NULL, &range));
 }
 
 static void expect_quoted(const char *text, const char *expected)
