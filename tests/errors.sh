@@ -527,12 +527,61 @@ test_record() {
 	expect record-cache 125 'cache' -- "$BUGNET" record --cache 1 "${program[@]}"
 }
 
+# record_survives NAME STATUS FILE REGEX COMMAND...: COMMAND ends so, prints what the program does, and FILE, if it is
+# not -, comes to be and has what REGEX says
+record_survives() {
+	local name=errors/$1 status=$2 file=$3 regex=$4 i
+	shift 4
+	wanted "${name#errors/}" || return
+	capture run "$@"
+	for ((i = 0; i < 100; i++)); do
+		[ "$file" = - ] || [ -e "$file" ] && break
+		sleep 0.05
+	done
+	if [ "$(paste -sd';' "$work/run.status")" != "$status" ]; then
+		failed "$name" "status is '$(paste -sd';' "$work/run.status")', not '$status'" "$work/run.err"
+	elif ! cmp -s "$work/run.out" "$work/expected"; then
+		failed "$name" "stdout is not the program's" "$work/run.err"
+	elif [ "$file" = - ]; then
+		ok "$name"
+	elif ! "$BUGNET" info "$file" 2>/dev/null | grep -qE -- "$regex"; then
+		failed "$name" "the recording does not say /$regex/" "$work/run.err"
+	else
+		ok "$name"
+	fi
+}
+
+# The program goes on, or has ended, and what can be saved is saved.
+test_survival() {
+	local disk='mount -t tmpfs -o size=$2 tmpfs "$1" && cd "$1" && shift 2 && "$@"; status=$?; cp ./*.bug .. 2>/dev/null; exit $status'
+	local private=(unshare -m)
+	[ "$(id -u)" = 0 ] || private=(unshare -r -m)
+	mkdir "$work/disk"
+	gzip -nc "$BUGNET" >"$work/expected"
+	if "${private[@]}" mount -t tmpfs tmpfs "$work/disk" 2>/dev/null; then
+		record_survives record-disk-full 'exit 0' "$work/full.bug" 'instructions +[1-9]' \
+			"${private[@]}" sh -c "$disk" sh "$work/disk" 300k "$BUGNET" record -o full.bug --interval 20M -- gzip -nc "$BUGNET"
+		record_survives record-disk-full-at-once 'exit 0' - '' \
+			"${private[@]}" sh -c "$disk" sh "$work/disk" 4k "$BUGNET" record -o none.bug -- gzip -nc "$BUGNET"
+	else
+		skipped errors/record-disk-full "no file system can be mounted here"
+	fi
+	echo before >"$work/expected"
+	record_survives record-killed 'signal 9' "$work/killed.bug" 'end +not recorded' \
+		"$BUGNET" record -o "$work/killed.bug" -- sh -c 'echo before; kill -9 $$; echo after'
+	record_survives record-crash 'signal 11' "$work/crash.bug" 'killed by SIGSEGV .*SI_USER' \
+		"$BUGNET" record -o "$work/crash.bug" -- sh -c 'echo before; kill -11 $$; echo after'
+	record_survives record-exit 'exit 7' "$work/exit.bug" 'exited with status 7' \
+		"$BUGNET" record -o "$work/exit.bug" -- sh -c 'echo before; exit 7'
+}
+
 test_recordings() {
 	local whole threads sub what
 	cp "$(type -P cat)" "$work/program"
 	whole=$(recording whole)
 	threads=$(recording threads)
 	test_record
+	test_survival
 	for sub in info events pack; do
 		test_reading "$sub"
 	done
@@ -568,12 +617,13 @@ wait_for_supervisor() {
 }
 
 # with_supervisor NAME ACTION: runs the phases program, does ACTION when it is under way, compares with native
+supervised=(run)
 with_supervisor() {
 	local name=errors/$1 action=$2 launcher supervisor=
 	wanted "${name#errors/}" || return
 	rm -f "$work/bugnet".*
 	: >"$work/bugnet.out"
-	"$launch" -t 60 -s "$work/bugnet.status" -- "$BUGNET" run -- "$work/phases" >"$work/bugnet.out" 2>"$work/bugnet.err" &
+	"$launch" -t 60 -s "$work/bugnet.status" -- "$BUGNET" "${supervised[@]}" -- "$work/phases" >"$work/bugnet.out" 2>"$work/bugnet.err" &
 	launcher=$!
 	if ! wait_for_supervisor "$launcher"; then
 		failed "$name" "no process named bugnet while the program runs" "$work/bugnet.err"
@@ -645,6 +695,17 @@ test_supervisor() {
 	with_supervisor supervisor-terminated terminate
 	with_supervisor supervisor-stopped stop_and_continue
 	with_supervisor supervisor-stopped-and-killed stop_and_kill
+
+	# What was written of a recording before stays, under its temporary name.
+	supervised=(record --interval 1M -o "$work/killed.bug")
+	delay=0.3
+	with_supervisor record-supervisor-killed kill_later
+	if wanted record-supervisor-killed; then
+		expect_output record-supervisor-killed-partial 0 'instructions +[1-9]' 'warning: .*cut off' "$BUGNET" info "$work"/killed.bug.partial-*
+	fi
+	supervised=(record --interval 1M -o "$work/stopped.bug")
+	with_supervisor record-supervisor-stopped stop_and_continue
+	supervised=(run)
 
 	# Nothing stays behind when the program ends, however it ends (launch reports what does).
 	local how
