@@ -34,7 +34,7 @@ static void *put(struct feeder *feeder, enum feed_kind kind, uint64_t position, 
 	        .detail = (uint16_t)detail,
 	        .size = (uint32_t)size};
 	feeder->at += size;
-	feeder->position = position + (kind >= FEED_SYSCALL);
+	feeder->position = position + (kind >= FEED_INSTEAD);
 	return record;
 }
 
@@ -300,7 +300,7 @@ static void feed_sigreturn(struct feeder *feeder)
 	uint8_t vectors[FEED_XSAVE_BYTES];
 	bool has_vectors = vectors_of(feeder, &sigreturn->xsave, vectors);
 
-	put_state(feeder, FEED_REGISTERS, feeder->event.position, 0, &sigreturn->registers,
+	put_state(feeder, FEED_INSTEAD, feeder->event.position, 0, &sigreturn->registers,
 	        has_vectors ? vectors : NULL);
 }
 
