@@ -104,8 +104,11 @@ struct event_signal {
 	struct event_xsave xsave;
 };
 
+/* Also what an instruction left that is not executed again. */
 struct event_sigreturn {
 	struct event_registers registers;
+	bool has_bases; /* those of FS and GS changed, too */
+	uint64_t fs_base, gs_base;
 	struct event_xsave xsave;
 };
 

@@ -140,6 +140,10 @@ static void apply_state(struct thread *thread, const struct feed_state *state)
 	thread->regs = state->registers;
 	if (state->head.detail & FEED_HAS_XSAVE)
 		load_vectors(state->xsave);
+	if (state->head.detail & FEED_HAS_BASES) {
+		write_fs_base(state->fs_base);
+		set_program_gs(thread, state->gs_base);
+	}
 }
 
 static void begin(struct thread *thread, const struct feed_state *state)
@@ -147,8 +151,6 @@ static void begin(struct thread *thread, const struct feed_state *state)
 	if (state->head.detail & FEED_HAS_EMPTY)
 		empty_memory(0, USER_ADDRESS_END);
 	apply_state(thread, state);
-	write_fs_base(state->fs_base);
-	set_program_gs(thread, state->gs_base);
 }
 
 /* The whole words of a line that changed. */
