@@ -61,7 +61,7 @@ $(B)/record/stub_image.o: src/record/stub_image.S $(B)/target/stub.bin
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -DSTUB_FILE='"$(B)/target/stub.bin"' -c -o $@ $<
 
--include $(wildcard $(B)/*/*.d)
+-include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 
 # ---- tests ----
 UNIT_TESTS        := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard tests/unit/*.c))

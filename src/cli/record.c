@@ -16,6 +16,7 @@
 #include "cli/interval.h"
 #include "cli/program.h"
 #include "cli/version.h"
+#include "record/cpu_level.h"
 #include "record/launch.h"
 #include "record/recorder.h"
 
@@ -111,16 +112,14 @@ static bool set_dictionary(const char *text, struct recorder_options *options)
 
 static bool set_cpu(const char *text, struct recorder_options *options)
 {
-	static const char *const levels[] = {"x86-64-v2", "x86-64-v3", "native"};
+	unsigned level;
 
 	options->cpu = RECORDER_DEFAULT_CPU;
 	if (!text)
 		return true;
-	for (unsigned i = 0; i < sizeof levels / sizeof *levels; i++) {
-		if (strcmp(text, levels[i]) == 0) {
-			options->cpu = levels[i];
-			return true;
-		}
+	if (cpu_level_parse(text, &level)) {
+		options->cpu = cpu_level_name(level);
+		return true;
 	}
 	error_print("record", "option '--cpu': no level '%s'; give x86-64-v2, x86-64-v3 or native", text);
 	return false;

@@ -298,6 +298,7 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->children = options->children;
 	info->announce_exit = options->announce_exit;
 	info->count = options->count;
+	info->cpu_level = options->cpu_level;
 	info->first_distance = THREAD_STRIDE;
 	if (options->replay)
 		info->mode = MODE_REPLAY;

@@ -16,6 +16,7 @@ struct injection {
 	bool announce_exit; /* the stub waits for us before exit_group */
 	bool count;         /* count instructions */
 	uint64_t cache;     /* see struct launch_options */
+	uint32_t cpu_level; /* see cpu_level.h */
 	bool record;
 	bool replay; /* see inject_at */
 	uint32_t dictionary_bits;

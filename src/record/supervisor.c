@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/cpu_level.h"
 #include "record/evacuate.h"
 #include "record/inject.h"
 #include "record/library.h"
@@ -427,6 +428,7 @@ static void take_over(struct supervisor *s, pid_t pid)
 	        .count = s->options->count};
 	if (s->recorder && pid == s->root && !s->recorded) {
 		options.record = true;
+		cpu_level_parse(s->options->record->cpu, &options.cpu_level);
 		options.dictionary_bits =
 		        s->options->record->dictionary ? (uint32_t)__builtin_ctz(s->options->record->dictionary) : 0;
 		options.interval = s->options->record->interval ? s->options->record->interval : UINT64_MAX;

@@ -9,72 +9,6 @@
 #define COMPATIBLE_SELECTOR 0x20 /* without its privilege */
 #define SELECTOR_LOCAL      4    /* in the local descriptor table */
 
-struct cpuid {
-	uint32_t a, b, c, d;
-};
-
-static struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
-{
-	struct cpuid r;
-	__asm__ volatile("cpuid" : "=a"(r.a), "=b"(r.b), "=c"(r.c), "=d"(r.d) : "a"(leaf), "c"(subleaf));
-	return r;
-}
-
-static uint64_t xgetbv(uint32_t index)
-{
-	uint32_t low, high;
-	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(index));
-	return (uint64_t)high << 32 | low;
-}
-
-/* x87, SSE, AVX: the state components whose instructions are translated. */
-#define XSTATE_OFFERED 7ul
-
-/*
- * What is hidden: everything that the translator refuses (AVX-512, AMX, APX,
- * transactions, shadow stacks, user interrupts, key locker) or that its decoder
- * (Zydis 4.0) does not know yet, and the state components that belong to it. A
- * program that asks is told of a CPU that does not have them. Where new features
- * are still being added, only those that are known are let through.
- */
-static struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
-{
-	struct cpuid r = cpuid(leaf, subleaf);
-
-	if (leaf == 7 && subleaf == 0) {
-		r.b &= ~(1u << 4 | 1u << 11 | 1u << 14); /* HLE, RTM, MPX */
-		r.b &= ~(1u << 16 | 1u << 17 | 1u << 21 | 1u << 26 | 1u << 27 | 1u << 28 | 1u << 30 |
-		         1u << 31);
-		r.c &= ~(1u << 1 | 1u << 6 | 1u << 11 | 1u << 12 | 1u << 14); /* AVX512_VBMI..., */
-		r.c &= ~(1u << 7 | 1u << 23);                                 /* CET_SS, key locker */
-		r.d &= ~(1u << 2 | 1u << 3 | 1u << 5 | 1u << 8 | 1u << 20 | 1u << 22 | 1u << 23 | 1u << 24 |
-		         1u << 25);
-		if (r.a > 2)
-			r.a = 2;
-	} else if (leaf == 7 && subleaf == 1) {
-		r.a &= 1u << 4 | 1u << 10 | 1u << 11 |
-		       1u << 12; /* AVX_VNNI; fast short rep movs, stos, cmps */
-		r.b = r.c = r.d = 0;
-	} else if (leaf == 7 && subleaf > 2) {
-		r = (struct cpuid){0};
-	} else if (leaf == 0xd && subleaf == 0) {
-		r.a &= XSTATE_OFFERED;
-		r.d = 0;
-		if (r.c > 832)
-			r.b = r.c = 832; /* legacy area, header, AVX */
-	} else if (leaf == 0xd && subleaf == 1) {
-		r.c = 0;
-		r.d = 0;
-	} else if (leaf == 0xd && subleaf > 2) {
-		r = (struct cpuid){0};
-	} else if (leaf == 0x19 || leaf == 0x1d || leaf == 0x1e || leaf == 0x24 || leaf == 0x29) {
-		r = (struct cpuid){0}; /* key locker, AMX, AVX10, APX */
-	} else if (leaf == 0x80000021) {
-		r.a &= ~(1u << 20 | 1u << 23); /* PREFETCHI, AVX512_BMM */
-	}
-	return r;
-}
-
 static void emulate_cpuid(struct registers *regs)
 {
 	struct cpuid r = offered_cpuid(regs->gpr[RAX], regs->gpr[RCX]);
@@ -92,7 +26,7 @@ static void emulate_xgetbv(struct thread *thread)
 
 	if (index > 1)
 		fault_natively(thread);
-	uint64_t value = xgetbv(index) & XSTATE_OFFERED;
+	uint64_t value = offered_xgetbv(index);
 	regs->gpr[RAX] = (uint32_t)value;
 	regs->gpr[RDX] = value >> 32;
 }

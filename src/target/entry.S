@@ -437,6 +437,32 @@ load_line:
 	xor	%eax, %eax
 	ret
 
+/*
+ * long match_lines(const void *memory, const void *shadow, size_t count): how many lines of
+ * 64 bytes are the same in both before the first that is not.
+ */
+	.globl	match_lines
+match_lines:
+	xor	%eax, %eax
+1:	cmp	%rdx, %rax
+	jae	2f
+	mov	(%rdi), %rcx
+	xor	(%rsi), %rcx
+	.set	at, 8
+	.rept	7
+	mov	at(%rdi), %r8
+	xor	at(%rsi), %r8
+	or	%r8, %rcx
+	.set	at, at + 8
+	.endr
+	test	%rcx, %rcx
+	jnz	2f
+	add	$64, %rdi
+	add	$64, %rsi
+	inc	%rax
+	jmp	1b
+2:	ret
+
 /* long probe_write(void *at, size_t size): can the first and the last byte be written? Changes nothing. */
 	.globl	probe_write
 probe_write:

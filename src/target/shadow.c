@@ -89,6 +89,56 @@ bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 	return check_at(thread, performed(thread), address, size);
 }
 
+/* Which bytes of the word at `at` are in [low, high). */
+static uint64_t bytes_within(uint64_t at, uint64_t low, uint64_t high)
+{
+	uint64_t first = low > at ? low - at : 0, end = high < at + 8 ? high - at : 8;
+
+	if (low >= at + 8 || high <= at)
+		return 0;
+	return (-1ul >> (64 - 8 * end)) & (-1ul << 8 * first);
+}
+
+/* The part of a line that is in [low, high). */
+static bool check_part(struct thread *thread, uint64_t line, uint64_t low, uint64_t high)
+{
+	uint64_t words[WORDS], *shadow = shadow_of(thread, line);
+	uint8_t mask = 0;
+
+	if (read_line(thread, words, line) < 0)
+		return false;
+	for (unsigned i = 0; i < WORDS; i++) {
+		uint64_t within = bytes_within(line + 8 * i, low, high);
+		words[i] = (words[i] & within) | (shadow[i] & ~within);
+		mask |= (words[i] != shadow[i]) << i;
+	}
+	if (mask) {
+		log_patch(thread, performed(thread), line, mask, words);
+		for (unsigned i = 0; i < WORDS; i++)
+			shadow[i] = words[i];
+	}
+	return true;
+}
+
+/* Most of it is the same most of the time: that is found out without a look at each line. */
+bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
+{
+	uint64_t end = address + size;
+
+	for (uint64_t line = address & -LINE; line < end; line += LINE) {
+		uint64_t whole = line >= address ? (end - line) / LINE : 0;
+		if (whole > 1 && !copies_by_kernel(thread)) {
+			long same = match_lines((const void *)line, shadow_of(thread, line), whole);
+			if (same < 0)
+				return false;
+			line += (uint64_t)same * LINE;
+		}
+		if (line < end && !check_part(thread, line, address, end))
+			return false;
+	}
+	return true;
+}
+
 /* Puts a word into the log whatever the shadow says: for what was stored there but did not happen. */
 void shadow_revert(struct thread *thread, uint64_t address)
 {

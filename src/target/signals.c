@@ -332,6 +332,7 @@ void registers_from_code(
 	struct registers *regs = &thread->regs;
 	uint64_t *slots = (uint64_t *)(place->slots + thread->distance);
 
+	thread->inside = 0;
 	registers_from_context(regs, c);
 	regs->pc = place->pc;
 	slots[SLOT_POSITION] -= place->left;

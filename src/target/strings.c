@@ -160,7 +160,7 @@ static bool contains(const struct extent *settled, const struct extent *e)
 
 static bool check(struct string *s, uint64_t low, uint64_t high)
 {
-	return low >= high || shadow_check(s->thread, low, high - low);
+	return low >= high || shadow_check_bytes(s->thread, low, high - low);
 }
 
 static bool check_but(struct string *s, struct extent e, const struct extent *settled)
@@ -292,7 +292,10 @@ static uint64_t do_movs(struct string *s, uint64_t count)
 
 	count = apart(s, count);
 	settle(s, &s->source, source_address(s), count, &s->destination);
-	store(s, settled_bytes(s, source_address(s), count, spare), count);
+	const uint8_t *bytes = settled_bytes(s, source_address(s), count, spare);
+	/* One element may overlap itself: all of it is read before it is written. */
+	uint64_t one = element(s, bytes, count, 0);
+	store(s, count == 1 ? (const void *)&one : bytes, count);
 	return count;
 }
 

@@ -107,6 +107,7 @@ long call_vsyscall(void);
 _Noreturn void raise_trap(void);
 long usercopy_direct(void *to, const void *from, size_t size);
 long load_line(void *to, const void *from);
+long match_lines(const void *memory, const void *shadow, size_t count);
 long probe_write(void *at, size_t size);
 long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
 
@@ -187,6 +188,14 @@ static inline void check_alignment(struct thread *thread, uint64_t address, unsi
 		fault_natively(thread);
 }
 
+/* ---- cpuid.c ---- */
+struct cpuid {
+	uint32_t a, b, c, d;
+};
+struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf);
+/* index: 0 or 1 */
+uint64_t offered_xgetbv(uint32_t index);
+
 /* ---- emulate.c ---- */
 void handle_emulate(struct thread *thread);
 /* Translates a code-cache address back to the program's; false when it is none. */
@@ -205,6 +214,8 @@ uint64_t shadow_address(const struct thread *thread, uint64_t address);
 void *shadow_of(const struct thread *thread, uint64_t address);
 /* Makes the shadow what memory is, and logs what differed; false: memory cannot be read there. */
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size);
+/* The same for these bytes alone, not for others of their lines: what the instruction has used must stay. */
+bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
 bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
 void shadow_forget_all(struct thread *thread);
