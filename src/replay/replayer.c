@@ -270,6 +270,17 @@ static void output_call(struct session *s, uint64_t size)
 
 /* ---- reports ---- */
 
+static void show_stop(struct session *s, const struct notice *notice)
+{
+	char title[600], place[512];
+	struct state state;
+
+	replayed_state(s, &state);
+	snprintf(title, sizeof title, "thread %u at %s", notice->thread,
+	        place_text(s, state.registers.pc, place, sizeof place));
+	state_print(stdout, title, &state);
+}
+
 static void handle_report(struct session *s, uint64_t number)
 {
 	struct notice *notice = feeder_notice(&s->feeder, number);
@@ -293,6 +304,8 @@ static void handle_report(struct session *s, uint64_t number)
 		break;
 	case NOTICE_STOP:
 		count_instructions(s, notice);
+		if (s->options->show)
+			show_stop(s, notice);
 		break;
 	case NOTICE_OUTPUT:
 		if (notice->fd == 1 || notice->fd == 2)
