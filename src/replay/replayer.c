@@ -187,16 +187,19 @@ static void diverge(struct session *s, const struct state *recorded, const struc
 
 static void check_state(struct session *s, const struct state *recorded)
 {
-	struct state_live compared = {0xffff, STATE_FLAGS};
+	struct state_live compared;
 	struct state replayed;
 	char what[256];
 
+	memset(compared.registers, 0xff, sizeof compared.registers);
+	compared.flags = STATE_FLAGS;
 	replayed_state(s, &replayed);
 	if (state_equal(recorded, &replayed, &compared, what, sizeof what))
 		return;
 	/* Neither side keeps what the program does not read any more. */
 	struct live live = live_at(&s->code, replayed.registers.pc);
-	compared = (struct state_live){live.registers, STATE_FLAGS & ~live.dead_flags};
+	memcpy(compared.registers, live.registers, sizeof compared.registers);
+	compared.flags = STATE_FLAGS & ~live.dead_flags;
 	if (!state_equal(recorded, &replayed, &compared, what, sizeof what))
 		diverge(s, recorded, &replayed, what);
 }
