@@ -44,7 +44,7 @@ static const struct option_spec replay_options[] = {
                 .type = OPTION_TEXT,
                 .offset = offsetof(struct replay_values, to),
                 .value = "POS",
-                .help = "stop at this position of each thread",
+                .help = "stop at this position of each thread and print its registers",
         },
         {
                 .name = "thread",
@@ -125,6 +125,7 @@ static int replay_main(int argc, char **argv)
 	options.sysroot = values.sysroot;
 	options.binary = values.binary;
 	options.output = values.output;
+	options.show = !values.check && !values.output;
 	options.thread = thread < UINT32_MAX ? (uint32_t)thread : UINT32_MAX;
 	replay(&options, &result);
 	if (result.outcome == REPLAY_FAILED) {

@@ -27,8 +27,9 @@
 #define ENCODE_END_MAXIMUM     (ENCODE_HEAD_MAXIMUM + 3 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE)
 #define ENCODE_KEYFRAME_MAXIMUM                                                                              \
 	(1 + 8 + 1 + VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + 5 * 8 + ENCODE_XSAVE_MAXIMUM)
-#define ENCODE_SIGRETURN_MAXIMUM (ENCODE_HEAD_MAXIMUM + ENCODE_REGISTERS_SIZE + ENCODE_XSAVE_MAXIMUM)
-#define ENCODE_SIGNAL_MAXIMUM    (ENCODE_SIGRETURN_MAXIMUM + 4 * VARINT_MAXIMUM)
+#define ENCODE_SIGRETURN_MAXIMUM (ENCODE_HEAD_MAXIMUM + ENCODE_REGISTERS_SIZE + 16 + ENCODE_XSAVE_MAXIMUM)
+#define ENCODE_SIGNAL_MAXIMUM                                                                                \
+	(ENCODE_HEAD_MAXIMUM + 4 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_CODE_MAXIMUM      (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + EVENT_CODE_MAXIMUM)
 #define ENCODE_OUTPUT_MAXIMUM    (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + EVENT_OUTPUT_MAXIMUM)
 #define ENCODE_MAXIMUM           ENCODE_KEYFRAME_MAXIMUM /* of any kind */
@@ -263,10 +264,15 @@ static inline uint8_t *encode_sigreturn(
         struct coder *coder, uint8_t *at, uint64_t position, const struct event_sigreturn *sigreturn)
 {
 	const struct event_xsave *xsave = &sigreturn->xsave;
-	unsigned flags = (xsave->size ? SIGNAL_XSAVE : 0) | (sigreturn->call ? SIGRETURN_CALL : 0);
+	unsigned flags = (xsave->size ? SIGNAL_XSAVE : 0) | (sigreturn->call ? SIGRETURN_CALL : 0) |
+	                 (sigreturn->has_bases ? SIGRETURN_BASES : 0);
 
 	at = encode_head(coder, at, EVENT_SIGRETURN, flags, position);
 	at = encode_registers(at, &sigreturn->registers);
+	if (sigreturn->has_bases) {
+		at = put_u64(at, sigreturn->fs_base);
+		at = put_u64(at, sigreturn->gs_base);
+	}
 	return xsave->size ? encode_bytes(at, xsave->bytes, xsave->size) : at;
 }
 

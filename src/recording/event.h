@@ -108,6 +108,8 @@ struct event_signal {
 struct event_sigreturn {
 	bool call; /* it was rt_sigreturn */
 	struct event_registers registers;
+	bool has_bases; /* those of FS and GS changed, too */
+	uint64_t fs_base, gs_base;
 	struct event_xsave xsave;
 };
 

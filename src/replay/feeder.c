@@ -34,7 +34,7 @@ static void *put(struct feeder *feeder, enum feed_kind kind, uint64_t position, 
 	        .detail = (uint16_t)detail,
 	        .size = (uint32_t)size};
 	feeder->at += size;
-	feeder->position = position + (kind >= FEED_SYSCALL);
+	feeder->position = position + (kind >= FEED_INSTEAD);
 	return record;
 }
 
@@ -245,7 +245,7 @@ static void feed_keyframe(struct feeder *feeder)
 	feeder->keyframes++;
 	if (fresh || keyframe->leans_on == 0) {
 		struct feed_state *state = put_state(feeder, FEED_STATE, position,
-		        keyframe->leans_on ? 0 : FEED_HAS_EMPTY, &keyframe->registers,
+		        FEED_HAS_BASES | (keyframe->leans_on ? 0 : FEED_HAS_EMPTY), &keyframe->registers,
 		        has_vectors ? vectors : NULL);
 		state->fs_base = keyframe->fs_base;
 		state->gs_base = keyframe->gs_base;
@@ -300,8 +300,11 @@ static void feed_sigreturn(struct feeder *feeder)
 	uint8_t vectors[FEED_XSAVE_BYTES];
 	bool has_vectors = vectors_of(feeder, &sigreturn->xsave, vectors);
 
-	put_state(feeder, FEED_REGISTERS, feeder->event.position, 0, &sigreturn->registers,
-	        has_vectors ? vectors : NULL);
+	struct feed_state *state = put_state(feeder, FEED_INSTEAD, feeder->event.position,
+	        sigreturn->has_bases ? FEED_HAS_BASES : 0, &sigreturn->registers, has_vectors ? vectors : NULL);
+
+	state->fs_base = sigreturn->fs_base;
+	state->gs_base = sigreturn->gs_base;
 }
 
 static bool writes(uint64_t number)

@@ -28,6 +28,39 @@ static uint64_t dead_flags(live_set live)
 	return dead;
 }
 
+/*
+ * A load is checked when it is done, and done again when the check fails: what it
+ * overwrites may be in place before it is executed. With a narrow destination that is not
+ * the whole register, so liveness does not see it.
+ */
+static void forgive_load(struct live *live, const struct instruction *instruction)
+{
+	const struct encoding *encoding = &instruction->encoding;
+	bool rex = encoding->has_rex;
+	unsigned reg = encoding->moffs ? RAX : instruction->bytes[encoding->modrm] >> 3 & 7;
+
+	if (instruction->access != ACCESS_LOAD || instruction->width > 2)
+		return;
+	if (rex && !encoding->moffs)
+		reg |= (instruction->bytes[encoding->rex] & 4u) << 1;
+	if (instruction->width == 2)
+		live->registers[reg] &= ~0xfffful;
+	else if (rex || reg < 4)
+		live->registers[reg] &= ~0xfful;
+	else
+		live->registers[reg & 3] &= ~0xff00ul;
+}
+
+static void forgive_first(struct live *live, const struct memory_source *code, uint64_t pc)
+{
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+	struct instruction instruction;
+	size_t size = code->read(code->context, pc, bytes, sizeof bytes);
+
+	decode_instruction(&instruction, pc, bytes, (unsigned)size, TRANSLATE_RECORD);
+	forgive_load(live, &instruction);
+}
+
 struct live live_at(const struct memory_source *code, uint64_t pc)
 {
 	struct translate_request request = {.pc = pc,
@@ -35,18 +68,20 @@ struct live live_at(const struct memory_source *code, uint64_t pc)
 	        .context = code->context,
 	        .max_instructions = LOOK_AHEAD,
 	        .mode = TRANSLATE_REPLAY};
-	struct live live = {LIVE_REGISTERS_ALL, 0};
+	live_set in = LIVE_ALL;
+	struct live live;
 	struct region region;
 
-	if (region_discover(&region, &request))
-		return live;
-	liveness_compute(&region);
-	const struct block *block = region_block(&region, pc);
-	if (block)
-		live = (struct live){
-		        .registers = (uint16_t)(block->live_in & LIVE_REGISTERS_ALL),
-		        .dead_flags = dead_flags(block->live_in),
-		};
-	region_deinit(&region);
+	if (region_discover(&region, &request) == 0) {
+		liveness_compute(&region);
+		const struct block *block = region_block(&region, pc);
+		if (block)
+			in = block->live_in;
+		region_deinit(&region);
+	}
+	for (unsigned i = 0; i < REGISTER_COUNT; i++)
+		live.registers[i] = in & LIVE_REGISTER(i) ? UINT64_MAX : 0;
+	live.dead_flags = dead_flags(in);
+	forgive_first(&live, code, pc);
 	return live;
 }

@@ -4,10 +4,9 @@
 
 #include "record/memory.h"
 
-/* Sets of general registers, by number, and of bits of eflags. */
 struct live {
-	uint16_t registers;
-	uint64_t dead_flags;
+	uint64_t registers[16]; /* for each general register, the bits that may be read */
+	uint64_t dead_flags;    /* bits of eflags that may not */
 };
 
 struct live live_at(const struct memory_source *code, uint64_t pc);

@@ -187,16 +187,19 @@ static void diverge(struct session *s, const struct state *recorded, const struc
 
 static void check_state(struct session *s, const struct state *recorded)
 {
-	struct state_live compared = {0xffff, STATE_FLAGS};
+	struct state_live compared;
 	struct state replayed;
 	char what[256];
 
+	memset(compared.registers, 0xff, sizeof compared.registers);
+	compared.flags = STATE_FLAGS;
 	replayed_state(s, &replayed);
 	if (state_equal(recorded, &replayed, &compared, what, sizeof what))
 		return;
 	/* Neither side keeps what the program does not read any more. */
 	struct live live = live_at(&s->code, replayed.registers.pc);
-	compared = (struct state_live){live.registers, STATE_FLAGS & ~live.dead_flags};
+	memcpy(compared.registers, live.registers, sizeof compared.registers);
+	compared.flags = STATE_FLAGS & ~live.dead_flags;
 	if (!state_equal(recorded, &replayed, &compared, what, sizeof what))
 		diverge(s, recorded, &replayed, what);
 }
@@ -270,6 +273,17 @@ static void output_call(struct session *s, uint64_t size)
 
 /* ---- reports ---- */
 
+static void show_stop(struct session *s, const struct notice *notice)
+{
+	char title[600], place[512];
+	struct state state;
+
+	replayed_state(s, &state);
+	snprintf(title, sizeof title, "thread %u at %s", notice->thread,
+	        place_text(s, state.registers.pc, place, sizeof place));
+	state_print(stdout, title, &state);
+}
+
 static void handle_report(struct session *s, uint64_t number)
 {
 	struct notice *notice = feeder_notice(&s->feeder, number);
@@ -293,6 +307,8 @@ static void handle_report(struct session *s, uint64_t number)
 		break;
 	case NOTICE_STOP:
 		count_instructions(s, notice);
+		if (s->options->show)
+			show_stop(s, notice);
 		break;
 	case NOTICE_OUTPUT:
 		if (notice->fd == 1 || notice->fd == 2)

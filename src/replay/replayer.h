@@ -14,6 +14,7 @@ struct replay_options {
 	uint64_t from, to;            /* positions; 0 and UINT64_MAX: all of it */
 	uint32_t thread;              /* id, or UINT32_MAX: all */
 	bool output;                  /* write what the program wrote to descriptors 1 and 2 */
+	bool show;                    /* print the state of each thread where it stops because of `to` */
 };
 
 enum replay_outcome {

@@ -113,8 +113,9 @@ static bool registers_equal(const struct event_registers *recorded, const struct
 	if (!number_equal("pc", recorded->pc, replayed->pc, what, size))
 		return false;
 	for (unsigned i = 0; i < 16; i++) {
-		if (live->registers >> i & 1 &&
-		        !number_equal(register_names[i], recorded->gpr[i], replayed->gpr[i], what, size))
+		uint64_t mask = live->registers[i];
+		if (!number_equal(register_names[i], recorded->gpr[i] & mask, replayed->gpr[i] & mask, what,
+		            size))
 			return false;
 	}
 	return number_equal(

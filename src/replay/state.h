@@ -28,9 +28,9 @@ bool state_vectors(uint8_t to[FEED_XSAVE_BYTES], const uint8_t *image, uint32_t 
 /* What a signal handler starts with. */
 void state_initial_vectors(uint8_t to[FEED_XSAVE_BYTES]);
 
-/* General registers (by number) and flags that must be equal: those that the program may still read. */
+/* The bits of general registers and flags that must be equal: those that the program may still read. */
 struct state_live {
-	uint16_t registers;
+	uint64_t registers[16];
 	uint64_t flags;
 };
 #define STATE_FLAGS 0x240dd5ul /* those that a program can set */

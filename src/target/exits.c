@@ -212,6 +212,7 @@ static uint64_t protect_and_translate(struct thread *thread, int indirect)
 void handle_exit(struct thread *thread, int indirect)
 {
 	thread->counted = 0;
+	thread->slots[SLOT_TARGET] = 0; /* where it once went on in the middle of code, see surface */
 	if (replaying()) {
 		replay_exit(thread, indirect);
 		return;

@@ -30,9 +30,9 @@ enum feed_kind {
 	FEED_PATCH,   /* memory */
 	FEED_REPEAT,  /* so many iterations of the rep instruction here, without finishing it */
 	FEED_SIGNAL,  /* a handler is entered */
+	FEED_INSTEAD, /* in place of the instruction: sigreturn, what was executed natively */
 	FEED_SYSCALL, /* from here on: expected when an instruction is reached */
 	FEED_RESULT,
-	FEED_REGISTERS, /* all of them: sigreturn, instructions that were executed natively */
 };
 
 struct feed_record {
@@ -45,12 +45,13 @@ struct feed_record {
 #define FEED_HAS_XSAVE  1 /* the vector state follows; else it stays as it is */
 #define FEED_HAS_EMPTY  2 /* state: memory is emptied */
 #define FEED_HAS_OUTPUT 4 /* system call: the replayer wants to see what it writes */
+#define FEED_HAS_BASES  16 /* state, instead: of FS and GS */
 #define FEED_HAS_FORGET 8 /* system call: empties memory, see forget.h */
 
-struct feed_state { /* state, registers, signal */
+struct feed_state { /* state, signal, instead */
 	struct feed_record head;
 	struct registers registers;
-	uint64_t fs_base, gs_base; /* state only */
+	uint64_t fs_base, gs_base;
 	uint8_t xsave[];           /* FEED_XSAVE_BYTES */
 };
 

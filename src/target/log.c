@@ -197,8 +197,18 @@ void log_signal(
 
 void log_state(struct thread *thread, uint64_t here, const void *vectors)
 {
+	log_state_bases(thread, here, vectors, false);
+}
+
+void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases)
+{
 	uint8_t *at = room(thread);
-	struct event_sigreturn event = {.registers = registers_of(thread)};
+	struct event_sigreturn event = {.registers = registers_of(thread), .has_bases = bases};
+
+	if (bases) {
+		event.fs_base = read_fs_base();
+		event.gs_base = thread->slots[SLOT_PROGRAM_GS];
+	}
 
 	if (vectors)
 		event.xsave = (struct event_xsave){vectors, XSAVE_BYTES};

@@ -140,6 +140,10 @@ static void apply_state(struct thread *thread, const struct feed_state *state)
 	thread->regs = state->registers;
 	if (state->head.detail & FEED_HAS_XSAVE)
 		load_vectors(state->xsave);
+	if (state->head.detail & FEED_HAS_BASES) {
+		write_fs_base(state->fs_base);
+		set_program_gs(thread, state->gs_base);
+	}
 }
 
 static void begin(struct thread *thread, const struct feed_state *state)
@@ -147,8 +151,6 @@ static void begin(struct thread *thread, const struct feed_state *state)
 	if (state->head.detail & FEED_HAS_EMPTY)
 		empty_memory(0, USER_ADDRESS_END);
 	apply_state(thread, state);
-	write_fs_base(state->fs_base);
-	set_program_gs(thread, state->gs_base);
 }
 
 /* The whole words of a line that changed. */
@@ -241,6 +243,7 @@ static void apply(struct thread *thread, const struct feed_record *record)
 		begin_repeat(thread, ((const struct feed_number *)record)->number);
 		break;
 	case FEED_SIGNAL:
+	case FEED_INSTEAD:
 		apply_state(thread, (const struct feed_state *)record);
 		break;
 	}
@@ -267,6 +270,7 @@ static void advance(struct thread *thread)
 		f->stop = now;
 		thread->slots[SLOT_POSITION] = 0;
 		apply(thread, record);
+		now += record->kind == FEED_INSTEAD;
 		consume(record);
 		if (f->repeating)
 			return;
@@ -372,31 +376,16 @@ void replay_syscall(struct thread *thread)
 	const struct feed_record *record = expect(thread);
 	struct registers *regs = &thread->regs;
 
-	if (record->kind == FEED_SYSCALL) {
-		const struct feed_syscall *call = (const struct feed_syscall *)record;
-		take_call(thread, call);
-		regs->gpr[RCX] = regs->pc;
-		regs->gpr[R11] = regs->flags;
-		apply_changes(regs, &call->changes);
-	} else if (record->kind == FEED_REGISTERS) {
-		apply_state(thread, (const struct feed_state *)record);
-	} else {
+	const struct feed_syscall *call = (const struct feed_syscall *)record;
+
+	if (record->kind != FEED_SYSCALL)
 		replay_diverged(thread, DIVERGED_UNLOGGED, record->position);
-	}
+	take_call(thread, call);
+	regs->gpr[RCX] = regs->pc;
+	regs->gpr[R11] = regs->flags;
+	apply_changes(regs, &call->changes);
 	consume(record);
 	advance(thread);
-}
-
-/* Is the instruction's effect in the feed as a whole? */
-static bool take_registers(struct thread *thread)
-{
-	const struct feed_record *record = next_record(thread);
-
-	if (record->kind != FEED_REGISTERS || record->position + 1 != replay_position(thread))
-		return false;
-	apply_state(thread, (const struct feed_state *)record);
-	consume(record);
-	return true;
 }
 
 static void take_result(struct thread *thread)
@@ -427,27 +416,25 @@ bool replay_emulate(struct thread *thread)
 {
 	uint64_t detail = thread->slots[SLOT_DETAIL];
 
-	if (!take_registers(thread)) {
-		switch (EMULATE_KIND(detail)) {
-		case EMULATE_CPUID:
-		case EMULATE_XGETBV:
-		case EMULATE_RESULT:
-			take_result(thread);
-			break;
-		case EMULATE_X87_ENV16:
-			take_x87_env16(thread, EMULATE_ARGUMENT(detail));
-			break;
-		case EMULATE_FIX_X87_PC: /* the image went elsewhere */
-			thread->regs.pc += EMULATE_LENGTH(detail);
-			break;
-		case EMULATE_NATIVE:
-		case EMULATE_STATE:
-		case EMULATE_INT80:
-		case EMULATE_VSYSCALL:
-			replay_diverged(thread, DIVERGED_UNLOGGED, next_record(thread)->position);
-		default:
-			return false;
-		}
+	switch (EMULATE_KIND(detail)) {
+	case EMULATE_CPUID:
+	case EMULATE_XGETBV:
+	case EMULATE_RESULT:
+		take_result(thread);
+		break;
+	case EMULATE_X87_ENV16:
+		take_x87_env16(thread, EMULATE_ARGUMENT(detail));
+		break;
+	case EMULATE_FIX_X87_PC: /* the image went elsewhere */
+		thread->regs.pc += EMULATE_LENGTH(detail);
+		break;
+	case EMULATE_NATIVE:
+	case EMULATE_STATE:
+	case EMULATE_INT80:
+	case EMULATE_VSYSCALL:
+		replay_diverged(thread, DIVERGED_UNLOGGED, next_record(thread)->position);
+	default:
+		return false;
 	}
 	if (thread->slots[SLOT_POSITION] == 0)
 		advance(thread);

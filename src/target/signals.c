@@ -683,13 +683,15 @@ static void deliver_fault(
 }
 
 /* The log keeps what it left: replay does not execute it. */
-static void record_native(struct thread *thread, const struct kernel_ucontext *context)
+static void record_native(struct thread *thread, const struct kernel_ucontext *context, bool gs_changed)
 {
+	bool bases = gs_changed || read_fs_base() != thread->slots[SLOT_FS_BASE];
 	uint64_t detail = thread->slots[SLOT_DETAIL];
 	bool vectors = !thread->counted || EMULATE_KIND(detail) != EMULATE_STATE || EMULATE_ARGUMENT(detail);
 
 	note_program_fs(thread);
-	log_state(thread, position(thread) - 1, vectors ? (const void *)context->mcontext.fpstate : NULL);
+	log_state_bases(
+	        thread, position(thread) - 1, vectors ? (const void *)context->mcontext.fpstate : NULL, bases);
 }
 
 /* One instruction was executed natively, or tried: see fault_natively. */
@@ -708,12 +710,13 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		deliver_fault(thread, number, siginfo, context);
 		return;
 	}
+	bool gs_changed = gs_base != thread->slots[SLOT_PROGRAM_GS];
 	set_program_gs(thread, gs_base);
 	registers_from_context(&thread->regs, c);
 	if (!trapping)
 		thread->regs.flags &= ~FLAG_TF;
 	if (executed && recording())
-		record_native(thread, context);
+		record_native(thread, context, gs_changed);
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
 		context_to_resume(thread, context);
 	else if (thread->pending && process()->seccomp)

@@ -248,6 +248,8 @@ void log_signal(
         struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
 /* The registers, and the vector state where it is given, are now these. */
 void log_state(struct thread *thread, uint64_t here, const void *vectors);
+/* The same; `bases`: with those of FS and GS, which changed. */
+void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases);
 void log_vector_state(struct thread *thread, uint64_t here);
 void log_result(struct thread *thread, uint64_t here, const struct registers *before);
 void log_end(struct thread *thread, int kind, int status, const struct kernel_siginfo *siginfo);

@@ -829,6 +829,11 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
 		return;
 	}
+	/* Selectors are the system's, and loading one changes a base. */
+	if (instruction->kind == KIND_PLAIN && names_segment(zydis, operands)) {
+		set_emulated(instruction, EMULATE_STATE, 0);
+		return;
+	}
 	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))
 		return;
 	if (is_pushf(zydis->mnemonic)) {

@@ -146,11 +146,14 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state)
 	struct translation *out = emitter->out;
 	struct record *record;
 
-	/* Nothing was emitted since the last one: only the newer one counts. */
-	if (out->record_count && out->records[out->record_count - 1].offset == out->code_size)
+	/* Nothing was emitted since the last one: only the newer one counts, unless it says less. */
+	if (out->record_count && out->records[out->record_count - 1].offset == out->code_size) {
 		record = &out->records[out->record_count - 1];
-	else
+		if (!state && record->state & RECORD_BOUNDARY && record->pc == (int64_t)(pc - emitter->pc))
+			return;
+	} else {
 		record = PUSH(emitter, out, records, record_count, record_capacity);
+	}
 	if (record)
 		*record = (struct record){.offset = out->code_size, .state = state, .pc = pc - emitter->pc};
 }

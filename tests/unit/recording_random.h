@@ -162,6 +162,9 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 	case EVENT_SIGRETURN:
 		event->sigreturn.call = rng_chance(&random->rng, 50);
 		random_registers(random, &event->sigreturn.registers);
+		event->sigreturn.has_bases = rng_chance(&random->rng, 30);
+		event->sigreturn.fs_base = event->sigreturn.has_bases ? random_value(random) : 0;
+		event->sigreturn.gs_base = event->sigreturn.has_bases ? random_value(random) : 0;
 		random_xsave(random, &event->sigreturn.xsave);
 		break;
 	case EVENT_ORDER:
