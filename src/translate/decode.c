@@ -211,7 +211,8 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 				examine_memory(instruction, zydis, operand);
 			rewritten = instruction->memory != MEMORY_AS_IS && !rewritten;
 			instruction->use |= address;
-			instruction->address_registers |= address;
+			if (operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM) /* not the stack of a push */
+				instruction->address_registers |= address;
 			if (!rewritten || instruction->memory == MEMORY_GS_IMPLICIT)
 				instruction->used |= address;
 			if (is_access(zydis, operand)) {
