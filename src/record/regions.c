@@ -499,6 +499,7 @@ static void tell_sources(struct space *space, struct memory *memory, const struc
 static struct translate_request request_for(struct space *space, struct reading *reading, uint64_t pc)
 {
 	const struct space_segment *segment = &space->segments[nearest_segment(space, pc)];
+	const struct memory_source *source = reading->memory->source;
 
 	return (struct translate_request){
 	        .pc = pc,
@@ -513,6 +514,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .loop_is_fast = space->loop_is_fast,
 	        .count = space->count,
 	        .mode = space->mode,
+	        .keep_flags = source && source->is_replaced(source->context, pc),
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
 	};
@@ -806,6 +808,22 @@ void space_remapped(
 		uint64_t address = space->pages.items[i].page * CODE_PAGE;
 		if (address >= (start & -CODE_PAGE) && address < end)
 			page_remapped(space, memory, i, protection_kept);
+	}
+}
+
+static void sleep_if_changed(struct space *space, struct memory *memory, uint32_t region)
+{
+	if (space->regions.items[region].state == REGION_LIVE &&
+	        !region_unchanged(space, memory, &space->regions.items[region]))
+		region_sleep(space, region);
+}
+
+void space_changed(struct space *space, struct memory *memory, uint64_t start, uint64_t end)
+{
+	for (uint64_t address = start & -CODE_PAGE; address < end; address += CODE_PAGE) {
+		struct space_page *page = page_for(space, address / CODE_PAGE, false);
+		if (page)
+			for_page_regions(space, memory, page, sleep_if_changed);
 	}
 }
 

@@ -176,6 +176,8 @@ bool space_translate_ahead(struct space *space, struct memory *memory);
 /* protection_kept: contents may have changed, but what may be done with them has not. */
 void space_remapped(
         struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept);
+/* Code in there is another one now; what was made of it and is still true stays. Nobody may be in it. */
+void space_changed(struct space *space, struct memory *memory, uint64_t start, uint64_t end);
 enum status space_write_fault(
         struct space *space, struct memory *memory, uint64_t address, uint64_t pc, uint64_t reply[2]);
 enum status space_unwatch(

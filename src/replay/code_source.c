@@ -9,10 +9,11 @@
 #define PAGE 4096ul
 #define LONG_PIECE (64 * PAGE) /* pieces of this size and more are not listed by page */
 
-/* The pieces that have something on a page, in ascending order. */
+/* A page with pieces that are not long. */
 struct source_page {
 	uint64_t page;
-	VECTOR(uint32_t) pieces;
+	VECTOR(uint32_t) pieces; /* that have something here, in ascending order */
+	uint32_t *owners;        /* for each byte, the latest piece before `later` + 1, or 0 */
 };
 
 struct code_source {
@@ -21,7 +22,8 @@ struct code_source {
 	struct index page_index;
 	VECTOR(struct source_page) pages;
 	VECTOR(uint32_t) long_pieces;
-	bool *changes; /* for each piece */
+	bool *changes;  /* for each piece: it is not what was there before */
+	bool *replaced; /* another one takes its place later */
 	uint32_t thread, later;
 };
 
@@ -54,7 +56,7 @@ static void copy_bytes(const struct code_source *source, const struct code_piece
 		bytes[i] = byte_of(source, piece, address + i);
 }
 
-/* ---- which pieces differ ---- */
+/* ---- owners ---- */
 
 /* Two pieces of one file at the same distance are the same code. */
 static bool same_mapping(const struct code_piece *a, const struct code_piece *b)
@@ -63,21 +65,69 @@ static bool same_mapping(const struct code_piece *a, const struct code_piece *b)
 	       a->address - a->offset == b->address - b->offset;
 }
 
-static void compare_pieces(struct code_source *source, uint32_t earlier, uint32_t later)
+/*
+ * What one piece has is not what was there before: code made of it must go when the other
+ * one comes. A thread may see what another one will have, see code_source.h; then it must
+ * go when its own comes before.
+ */
+static void compare_byte(struct code_source *source, uint32_t earlier, uint32_t later, uint64_t address)
 {
 	const struct code_piece *a = piece_at(source, earlier), *b = piece_at(source, later);
-	uint64_t start = a->address > b->address ? a->address : b->address;
-	uint64_t a_end = a->address + a->size, b_end = b->address + b->size;
-	uint64_t end = a_end < b_end ? a_end : b_end;
 
-	if (start >= end || same_mapping(a, b) || (source->changes[earlier] && source->changes[later]))
+	if (same_mapping(a, b) || byte_of(source, a, address) == byte_of(source, b, address))
 		return;
-	for (uint64_t at = start; at < end; at++) {
-		if (byte_of(source, a, at) != byte_of(source, b, at)) {
-			source->changes[earlier] = source->changes[later] = true;
-			return;
-		}
+	source->changes[later] = source->replaced[earlier] = true;
+	if (a->thread != b->thread)
+		source->changes[earlier] = true;
+}
+
+/* The piece becomes the owner of its bytes on the page; `compare`: with those that were. */
+static void paint_page(struct code_source *source, struct source_page *page, uint32_t number, bool compare)
+{
+	const struct code_piece *piece = piece_at(source, number);
+	uint64_t start = page->page * PAGE, end = start + PAGE;
+	uint64_t from = piece->address > start ? piece->address : start;
+	uint64_t to = piece->address + piece->size < end ? piece->address + piece->size : end;
+
+	for (uint64_t at = from; at < to; at++) {
+		uint32_t *owner = &page->owners[at - start];
+		if (compare && *owner)
+			compare_byte(source, *owner - 1, number, at);
+		*owner = number + 1;
 	}
+}
+
+static struct source_page *page_of(struct code_source *source, uint64_t address, bool create);
+
+static void paint(struct code_source *source, uint32_t number, bool compare)
+{
+	const struct code_piece *piece = piece_at(source, number);
+	uint64_t first = piece->address / PAGE, last = (piece->address + piece->size - 1) / PAGE;
+
+	if (last - first < source->pages.count) {
+		for (uint64_t page = first; page <= last; page++) {
+			struct source_page *found = page_of(source, page * PAGE, false);
+			if (found)
+				paint_page(source, found, number, compare);
+		}
+		return;
+	}
+	for (uint32_t i = 0; i < source->pages.count; i++) {
+		struct source_page *page = &source->pages.items[i];
+		if (page->page >= first && page->page <= last)
+			paint_page(source, page, number, compare);
+	}
+}
+
+static void paint_up_to(struct code_source *source, uint32_t later, bool compare)
+{
+	if (later < source->later) {
+		for (uint32_t i = 0; i < source->pages.count; i++)
+			memset(source->pages.items[i].owners, 0, PAGE * sizeof(uint32_t));
+		source->later = 0;
+	}
+	while (source->later < later)
+		paint(source, source->later++, compare);
 }
 
 /* ---- making it ---- */
@@ -90,41 +140,38 @@ static struct source_page *page_of(struct code_source *source, uint64_t address,
 	if (number == INDEX_NONE) {
 		if (!create)
 			return NULL;
-		number = vector_push(&source->pages, (struct source_page){.page = page});
+		struct source_page made = {.page = page, .owners = calloc(PAGE, sizeof *made.owners)};
+		if (!made.owners)
+			abort();
+		number = vector_push(&source->pages, made);
 		index_add(&source->page_index, page, number);
 	}
 	return &source->pages.items[number];
 }
 
-static void add_to_pages(struct code_source *source, uint32_t number)
+static void list_piece(struct code_source *source, uint32_t number)
 {
 	const struct code_piece *piece = piece_at(source, number);
 	uint64_t last = (piece->address + piece->size - 1) / PAGE;
 
-	for (uint64_t page = piece->address / PAGE; page <= last; page++) {
-		struct source_page *found = page_of(source, page * PAGE, true);
-		for (uint32_t i = 0; i < found->pieces.count; i++)
-			compare_pieces(source, found->pieces.items[i], number);
-		vector_push(&found->pieces, number);
-	}
-}
-
-static void add_piece(struct code_source *source, uint32_t number)
-{
-	const struct code_piece *piece = piece_at(source, number);
-
-	for (uint32_t i = 0; i < source->long_pieces.count; i++)
-		compare_pieces(source, source->long_pieces.items[i], number);
-	if (piece->size < LONG_PIECE) {
-		add_to_pages(source, number);
+	if (piece->size >= LONG_PIECE) {
+		vector_push(&source->long_pieces, number);
 		return;
 	}
-	for (uint32_t i = 0; i < source->pages.count; i++) {
-		struct source_page *page = &source->pages.items[i];
-		for (uint32_t k = 0; k < page->pieces.count; k++)
-			compare_pieces(source, page->pieces.items[k], number);
-	}
-	vector_push(&source->long_pieces, number);
+	for (uint64_t page = piece->address / PAGE; page <= last; page++)
+		vector_push(&page_of(source, page * PAGE, true)->pieces, number);
+}
+
+/* Long pieces over long ones, on pages that have no others. */
+static void compare_long(struct code_source *source, uint32_t earlier, uint32_t later)
+{
+	const struct code_piece *a = piece_at(source, earlier), *b = piece_at(source, later);
+	uint64_t start = a->address > b->address ? a->address : b->address;
+	uint64_t a_end = a->address + a->size, b_end = b->address + b->size;
+	uint64_t end = a_end < b_end ? a_end : b_end;
+
+	for (uint64_t at = start; at < end && !same_mapping(a, b); at++)
+		compare_byte(source, earlier, later, at);
 }
 
 struct code_source *code_source_create(const struct code_history *history, const struct code_files *files)
@@ -136,23 +183,34 @@ struct code_source *code_source_create(const struct code_history *history, const
 	source->history = history;
 	source->files = files;
 	source->changes = calloc(history->count + 1, sizeof *source->changes);
-	if (!source->changes) {
+	source->replaced = calloc(history->count + 1, sizeof *source->replaced);
+	if (!source->changes || !source->replaced) {
+		free(source->changes);
+		free(source->replaced);
 		free(source);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < history->count; i++)
-		add_piece(source, i);
+		list_piece(source, i);
+	paint_up_to(source, history->count, true);
+	for (uint32_t i = 0; i < source->long_pieces.count; i++) {
+		for (uint32_t k = 0; k < i; k++)
+			compare_long(source, source->long_pieces.items[k], source->long_pieces.items[i]);
+	}
 	return source;
 }
 
 void code_source_destroy(struct code_source *source)
 {
-	for (uint32_t i = 0; i < source->pages.count; i++)
+	for (uint32_t i = 0; i < source->pages.count; i++) {
 		vector_free(&source->pages.items[i].pieces);
+		free(source->pages.items[i].owners);
+	}
 	vector_free(&source->pages);
 	vector_free(&source->long_pieces);
 	index_deinit(&source->page_index);
 	free(source->changes);
+	free(source->replaced);
 	free(source);
 }
 
@@ -176,13 +234,13 @@ uint32_t code_source_later(
 
 void code_source_advance(struct code_source *source, uint64_t position)
 {
-	source->later = code_source_later(source, source->later, source->thread, position);
+	paint_up_to(source, code_source_later(source, source->later, source->thread, position), false);
 }
 
 void code_source_set(struct code_source *source, uint32_t thread, uint32_t later)
 {
 	source->thread = thread;
-	source->later = later;
+	paint_up_to(source, later, false);
 }
 
 uint32_t code_source_current(const struct code_source *source)
@@ -231,12 +289,28 @@ static void consider(const struct code_source *source, uint32_t number, uint64_t
 	}
 }
 
+/* The piece that owns the byte, and how far. */
+static const struct code_piece *owner_of(
+        const struct code_source *source, const struct source_page *page, uint64_t address, uint64_t *end)
+{
+	unsigned at = address % PAGE, last = at;
+	uint32_t owner = page->owners[at];
+
+	while (last < PAGE && page->owners[last] == owner)
+		last++;
+	*end = address - at + last;
+	return owner ? piece_at(source, owner - 1) : NULL;
+}
+
 /* The piece for the address, or NULL, and how far it is the one, at most to the end of the page. */
 static const struct code_piece *choose(struct code_source *source, uint64_t address, uint64_t *end)
 {
 	struct choice choice = {.end = (address & -PAGE) + PAGE};
 	const struct source_page *page = page_of(source, address, false);
+	const struct code_piece *owner = page ? owner_of(source, page, address, end) : NULL;
 
+	if (owner)
+		return owner;
 	for (uint32_t i = 0; i < source->long_pieces.count; i++)
 		consider(source, source->long_pieces.items[i], address, &choice);
 	for (uint32_t i = 0; page && i < page->pieces.count; i++)
@@ -284,4 +358,13 @@ uint32_t code_source_file(struct code_source *source, uint64_t address, uint64_t
 		return EVENT_FILE_NONE;
 	*offset = address - piece->address + piece->offset;
 	return piece->file;
+}
+
+bool code_source_is_replaced(void *context, uint64_t address)
+{
+	struct code_source *source = context;
+	uint64_t end;
+	const struct code_piece *piece = choose(source, address, &end);
+
+	return piece && source->replaced[piece - source->history->pieces];
 }

@@ -107,7 +107,8 @@ static bool open_code(struct session *s)
 	s->source = code_source_create(&s->history, &s->files);
 	if (!s->source)
 		return finish(s, REPLAY_FAILED, "out of memory");
-	s->code = (struct memory_source){code_source_read, code_source_has_page, s->source};
+	s->code = (struct memory_source){
+	        code_source_read, code_source_has_page, code_source_is_replaced, s->source};
 	return true;
 }
 
@@ -134,6 +135,7 @@ static bool make_target(struct session *s)
 	        !target_create(&s->target, &s->code, s->segments, s->segment_count, why, sizeof why))
 		return finish(s, REPLAY_FAILED, "%s", why);
 	feeder_init(&s->feeder, &s->reader, &s->timeline, s->source, s->segments, s->segment_count, &options);
+	s->target.feed->generation = 1;
 	/* The stub begins with the first buffer, as if it had asked for it. */
 	if (!fill(s))
 		return false;
@@ -381,9 +383,10 @@ static void change_code(struct session *s, uint64_t number)
 	for (uint32_t i = first; i < last; i++) {
 		const struct code_piece *piece = &s->history.pieces[i];
 		if (code_source_piece_changes(s->source, i))
-			space_remapped(target->space, &target->memory, piece->address,
-			        piece->address + piece->size, false);
+			space_changed(target->space, &target->memory, piece->address,
+			        piece->address + piece->size);
 	}
+	target->feed->generation++;
 	make_room(s);
 }
 

@@ -95,7 +95,9 @@ enum feed_divergence {
 
 /* Code that executes exactly `count` instructions from pc on; found by a hash of both. */
 struct feed_step {
-	uint64_t pc, count, code;
+	uint64_t pc, code;
+	uint32_t count;
+	uint32_t generation; /* of the code cache, when it was found */
 };
 #define FEED_STEPS 16384
 
@@ -107,10 +109,8 @@ struct feed {
 	uint64_t stop;
 	uint64_t repeat_rcx, repeat_pc; /* while a rep instruction is repeated in part */
 	uint32_t repeating;
-	uint32_t step_generation; /* steps were found in code of this generation */
 	/* the replayer's */
-	uint32_t generation; /* of the code cache: grows when code is discarded */
-	uint32_t padding;
+	uint32_t generation; /* of the code cache: grows when code is discarded; never 0 */
 	/* what the stub shows of the thread besides slots and registers, see FEED_REPORT, OP_DIVERGED */
 	uint64_t position;
 	uint64_t fs_base;

@@ -173,12 +173,6 @@ static void apply_changes(struct registers *regs, const struct event_changes *ch
 
 /* ---- running up to a record ---- */
 
-static void forget_steps(struct feed *f)
-{
-	f->step_generation = f->generation;
-	memset(f->steps, 0, sizeof f->steps);
-}
-
 /* Code for just so many instructions from pc on. */
 static uint64_t step_code(struct thread *thread, uint64_t pc, uint64_t count)
 {
@@ -186,14 +180,11 @@ static uint64_t step_code(struct thread *thread, uint64_t pc, uint64_t count)
 	struct feed_step *step = &f->steps[((pc + count * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u >> 40) %
 	                                   FEED_STEPS];
 
-	if (f->step_generation != f->generation)
-		forget_steps(f);
-	if (step->pc != pc || step->count != count) {
+	if (step->pc != pc || step->count != count || step->generation != f->generation) {
 		if (ask(thread, OP_STEP, pc, count, 0) != STATUS_OK)
 			replay_diverged(thread, DIVERGED_NO_CODE, pc);
-		if (f->step_generation != f->generation)
-			forget_steps(f);
-		*step = (struct feed_step){pc, count, thread->mailbox->reply[0]};
+		*step = (struct feed_step){
+		        pc, thread->mailbox->reply[0], (uint32_t)count, f->generation};
 	}
 	return step->code;
 }
@@ -222,15 +213,12 @@ static void end_repeat(struct thread *thread)
 /* Applies what comes before the instruction at this position. */
 static void apply(struct thread *thread, const struct feed_record *record)
 {
-	struct feed *f = feed();
-
 	switch (record->kind) {
 	case FEED_STATE:
 		begin(thread, (const struct feed_state *)record);
 		break;
 	case FEED_CODE:
 		ask_replayer(thread, FEED_ASK_CODE, ((const struct feed_number *)record)->number);
-		forget_steps(f);
 		break;
 	case FEED_REPORT:
 		show(thread);

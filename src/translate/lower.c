@@ -799,7 +799,7 @@ static void lower_position(struct lowering *lowering, const struct block *block)
 static void lower_stop(struct lowering *lowering, const struct block *block)
 {
 	struct emitter *emitter = lowering->emitter;
-	bool keep = !liveness_flags_unread_at_entry(block);
+	bool keep = lowering->request->keep_flags || !liveness_flags_unread_at_entry(block);
 
 	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	if (keep)
