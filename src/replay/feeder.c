@@ -186,20 +186,23 @@ static uint64_t code_number(uint32_t thread, uint32_t later)
 	return (uint64_t)thread << 32 | later;
 }
 
-/* Code that is another one from a position on, up to this position. */
-static void change_code(struct feeder *feeder, uint64_t position)
+/* Writes the next change of code up to this position; false: there is none. */
+static bool change_code(struct feeder *feeder, uint64_t position)
 {
 	const struct code_history *history = code_source_history(feeder->source);
 	uint32_t thread = stretch_thread(feeder->section);
 
 	while (feeder->later < history->count && history->pieces[feeder->later].position <= position) {
 		uint64_t at = history->pieces[feeder->later].position;
-		uint32_t later = code_source_later(feeder->source, feeder->later, thread, at);
-		if (code_source_changes(feeder->source, feeder->later, later))
+		uint32_t first = feeder->later;
+		feeder->later = code_source_later(feeder->source, first, thread, at);
+		if (code_source_changes(feeder->source, first, feeder->later)) {
 			put_number(feeder, FEED_CODE, at > feeder->position ? at : feeder->position,
-			        code_number(thread, later));
-		feeder->later = later;
+			        code_number(thread, feeder->later));
+			return true;
+		}
 	}
+	return false;
 }
 
 static void set_code(struct feeder *feeder, uint64_t position)
@@ -393,15 +396,15 @@ static void feed_event(struct feeder *feeder)
 		        stretch_thread(feeder->section), position, feeder->position);
 		return;
 	}
-	if (feeder->running)
-		change_code(feeder, position);
+	if (feeder->running && change_code(feeder, position))
+		return;
 	if (functions[kind])
 		functions[kind](feeder);
 	if (feeder->section && !feeder->failed)
 		next_event(feeder);
 }
 
-/* Writes the records of one event. */
+/* Writes the records of one event, or one of what comes before it. */
 static void feed_next(struct feeder *feeder)
 {
 	const struct timeline *timeline = feeder->timeline;
