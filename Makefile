@@ -10,7 +10,7 @@ Q        := $(if $(filter 0,$(V)),@)
 WARNINGS := -Wall -Wextra -Werror -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wpointer-arith
 CFLAGS   ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Isrc -MMD -MP $(CFLAGS)
-LIBS     := -lZydis -lzstd -lxxhash -lpthread
+LIBS     := -lZydis -lzstd -lxxhash -ldw -lelf -lpthread
 
 # The stub runs inside the target: freestanding, and without touching vector registers.
 STUB_CFLAGS := -std=gnu11 -O2 -g -ffreestanding -fno-stack-protector -fPIE -fvisibility=hidden \
@@ -37,6 +37,15 @@ $(B)/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+# The numbers of system calls and their names, as this machine's kernel headers have them.
+$(B)/generated/syscall_names.inc: Makefile
+	@mkdir -p $(@D)
+	$(Q)echo '#include <asm/unistd_64.h>' | $(CC) -E -dM - | \
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) \([0-9]*\)$$/[\2] = "\1",/p' >$@
+
+$(B)/recording/names.o: $(B)/generated/syscall_names.inc
+$(B)/recording/names.o: ALL_CFLAGS += -I$(B)/generated
 
 $(B)/target/%.o: src/target/%.c
 	@mkdir -p $(@D)
@@ -70,12 +79,17 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
-tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz
+tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/make-recording
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(LIBRARY_OBJECTS) $(LIBS) -lcmocka
+
+$(B)/tests/make-recording: tests/recordings/make.c $(RECORDING_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash
 
 $(B)/tests/instructions/%: tests/instructions/%.c
 	@mkdir -p $(@D)
@@ -121,10 +135,10 @@ SECONDS       ?= 60
 READER_CORPUS := tests/fuzz-readers/corpus
 READER_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -Isrc -O1 -g
 
-$(B)/tests/fuzz-readers: tests/fuzz-readers/readers.c $(wildcard src/recording/*.[ch])
+$(B)/tests/fuzz-readers: tests/fuzz-readers/readers.c $(wildcard src/recording/*.[ch]) $(B)/generated/syscall_names.inc
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
-	$(Q)$(CLANG) $(READER_CFLAGS) -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer,address,undefined \
+	$(Q)$(CLANG) $(READER_CFLAGS) -I$(B)/generated -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -lzstd -lxxhash
 
 $(B)/tests/fuzz-seeds: tests/fuzz-readers/seeds.c tests/unit/recording_random.h $(RECORDING_OBJECTS)
@@ -162,7 +176,7 @@ install: $(B)/bugnet
 	install -m 755 $(B)/bugnet $(DESTDIR)$(PREFIX)/bin/bugnet
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 
-FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch] tests/fuzz-readers/*.[ch] bench/*.c)
+FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch] tests/fuzz-readers/*.[ch] tests/recordings/*.c bench/*.c)
 format:
 	clang-format -i $(FORMATTED)
 check-format:

@@ -12,7 +12,7 @@ set -uo pipefail
 PATTERN=${PATTERN:-*}
 need_launch || exit 2
 if [ "${1:-}" != --group ]; then
-	printf '%s\n' files limits command_line supervisor | PATTERN=$PATTERN xargs -P "${JOBS:-2}" -n 1 "${BASH_SOURCE[0]}" --group
+	printf '%s\n' files limits command_line recordings supervisor | PATTERN=$PATTERN xargs -P "${JOBS:-2}" -n 1 "${BASH_SOURCE[0]}" --group
 	exit
 fi
 new_work_directory
@@ -330,7 +330,7 @@ test_limits() {
 
 # --- the command line -------------------------------------------------------------------------------------------
 
-subcommands="run doctor"
+subcommands="run record info events pack doctor"
 
 test_command_line() {
 	local sub
@@ -374,6 +374,222 @@ test_command_line() {
 	next_step='write' expect help-to-full-disk 125,1 'space|output' -- sh -c '"$1" --help >/dev/full' sh "$BUGNET"
 }
 
+# --- recordings -------------------------------------------------------------------------------------------------
+
+# recording KIND: the path of a recording that tests/recordings/make.c makes of $work/program
+recording() {
+	"$BUILD/tests/make-recording" "$1" "$work/$1.bug" "$work/program" || failed "errors/recordings" "cannot make '$1'"
+	echo "$work/$1.bug"
+}
+
+# unchanged NAME FILE SUM: is the file as it was, and nothing new beside it?
+unchanged() {
+	local name=errors/$1 left
+	wanted "${name#errors/}" || return
+	left=$(find "${2%/*}" -name '*.partial-*')
+	if [ "$(sha256sum <"$2")" != "$3" ]; then
+		failed "$name" "the recording was changed"
+	elif [ -n "$left" ]; then
+		failed "$name" "left behind: $left"
+	else
+		ok "$name"
+	fi
+}
+
+test_reading() {
+	local sub=$1 what
+	mkfifo "$work/fifo"
+	echo 'not a recording, though long enough for a header of one, if that were all' >"$work/text"
+	: >"$work/empty-file"
+	expect "$sub-nothing" 125 'no recording' 'usage' -- "$BUGNET" "$sub"
+	expect "$sub-two" 125 'too many' -- "$BUGNET" "$sub" "$whole" "$whole"
+	expect "$sub-not-found" 125 "$work/nothing" 'no such file' -- "$BUGNET" "$sub" "$work/nothing"
+	for what in text empty-file; do
+		expect "$sub-$what" 125 "$what" 'not a bugnet recording' 'bugnet record' -- "$BUGNET" "$sub" "$work/$what"
+	done
+	for what in "$work" "$work/fifo" /dev/null; do
+		expect "$sub-no-file-${what##*/}" 125 'not a regular file' -- "$BUGNET" "$sub" "$what"
+	done
+	expect "$sub-newer" 125 'newer' 'need' -- "$BUGNET" "$sub" "$(recording newer)"
+	expect "$sub-features" 125 'newer' 'need' -- "$BUGNET" "$sub" "$(recording features)"
+	expect "$sub-unknown-option" 125 '--xyzzy' -- "$BUGNET" "$sub" --xyzzy "$whole"
+	rm -f "$work/fifo"
+}
+
+test_info() {
+	expect_output info 0 'program .*/program.*exited with status 3.*instructions +1500.*mmap' '' "$BUGNET" info "$whole"
+	expect_output info-option-behind 0 '"bits_per_instruction": [0-9.]+' '' "$BUGNET" info "$whole" --json
+	expect_output info-killed 0 'killed by SIGSEGV .*SEGV_MAPERR.*pc 0x401010: ' '' "$BUGNET" info "$(recording killed)"
+	expect_output info-json 0 '"end": \{.*"kind": "exit".*"instructions": 1550.*"threads": \[' '' "$BUGNET" info --json "$threads"
+	expect_output info-cut 0 'instructions +1500' 'warning: .*cut off' "$BUGNET" info "$(recording cut)"
+	expect_output info-no-index 0 'instructions +1500' 'warning: .*cut off' "$BUGNET" info "$(recording no-index)"
+	expect_output info-damaged 0 'exited with status 3' 'warning: .*0 to 1000 are lost.*checksum' "$BUGNET" info "$(recording damaged)"
+	expect_output info-malformed 0 'instructions +1500' 'warning: .*no such kind' "$BUGNET" info "$(recording malformed)"
+	expect_output info-nothing-inside 0 'threads: 0' 'warning' "$BUGNET" info "$(recording empty)"
+	expect_output info-no-facts 0 'instructions +1500' 'warning' "$BUGNET" info "$(recording no-meta)"
+	expect_output info-json-damaged 0 '"whole": false' 'warning' "$BUGNET" info --json "$work/damaged.bug"
+	# what is in a recording must not command the terminal
+	expect_output info-escapes 0 "arguments +program 'one two' .'.x1b\[31m'" '' "$BUGNET" info "$whole"
+	if wanted info-no-control-characters; then
+		if "$BUGNET" info "$whole" | LC_ALL=C grep -q '[^[:print:]]'; then
+			failed errors/info-no-control-characters "there are some"
+		else
+			ok errors/info-no-control-characters
+		fi
+	fi
+	if wanted info-json-is-json; then
+		if "$BUGNET" info --json "$threads" | python3 -c '
+import json, sys
+info = json.load(sys.stdin)
+assert info["arguments"] == ["program", "one two", "\x1b[31m"]
+assert len(info["threads"]) == 2 and len(info["keyframes"]) == 3 and info["system_calls"]["mmap"] == 1
+assert info["bytes"] > 0 and info["bits_per_instruction"] > 0'; then
+			ok errors/info-json-is-json
+		else
+			failed errors/info-json-is-json "see above"
+		fi
+	fi
+}
+
+test_events() {
+	local enoent='openat\(\.\.\.\) = -1 ENOENT \(No such file or directory\)'
+	expect_output events 0 " 100 $enoent.* 200 mmap\(...\) = 0x7f0012340000.*--- SIGALRM .si_signo=SIGALRM, si_code=SI_KERNEL. ---.* 1500 \+\+\+ exited with 3 \+\+\+" '' "$BUGNET" events "$whole"
+	expect_output events-killed 0 '--- SIGSEGV .si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x0. ---.*killed by SIGSEGV' '' "$BUGNET" events "$work/killed.bug"
+	expect_output events-threads 0 "\[0\] .*$enoent.*\[1\] .*futex\(...\) = -1 EAGAIN" '' "$BUGNET" events "$threads"
+	expect_output events-range 0 '^ +200 mmap\(...\) = 0x7f0012340000. +300 write\(...\) = 17.$' '' "$BUGNET" events --from 200 --to 1000 "$whole"
+	expect_output events-thread-range 0 '^\[1\] +50 \+\+\+ exited with 0 \+\+\+.$' '' "$BUGNET" events "$threads" --thread 1 --from 11
+	expect_output events-nothing-there 0 '' '' "$BUGNET" events --from 5000 "$whole"
+	expect_output events-cut 0 "$enoent" 'warning: .*cut off' "$BUGNET" events "$work/cut.bug"
+	expect_output events-malformed 0 'rt_sigreturn' 'warning: .*from position 1130 on: no such kind' "$BUGNET" events "$work/malformed.bug"
+	expect events-no-position 125 "'abc' is no number" -- "$BUGNET" events --from abc "$whole"
+	expect events-no-value 125 '--to' 'needs a value' -- "$BUGNET" events "$whole" --to
+	expect events-backwards 125 'before' -- "$BUGNET" events --from 9 --to 3 "$whole"
+	expect events-thread-no-number 125 "'-1' is no number" -- "$BUGNET" events --thread=-1 "$whole"
+	expect events-no-thread 125 'no thread 7' -- "$BUGNET" events --thread 7 "$whole"
+	next_step='write' expect events-to-full-disk 125 'space|output' -- sh -c '"$1" events "$2" >/dev/full' sh "$BUGNET" "$whole"
+}
+
+test_pack() {
+	local sum
+	sum=$(sha256sum <"$whole")
+	expect pack-to-existing 125 'already' -- "$BUGNET" pack "$whole" -o "$threads"
+	expect pack-to-nowhere 125 '/nonexistent/x' 'no such file' -- "$BUGNET" pack "$whole" -o /nonexistent/x
+	expect pack-no-value 125 '--output' 'needs a value' -- "$BUGNET" pack "$whole" -o
+	expect_output pack-to-another 0 'added .*/program: .*1 file added' '' "$BUGNET" pack "$whole" -o "$work/packed.bug"
+	unchanged pack-leaves-the-other "$whole" "$sum"
+	expect_output pack-packed 0 '/program.*, packed' '' "$BUGNET" info "$work/packed.bug"
+	expect_output pack-cut 0 '1 file added' 'warning: .*cut off' "$BUGNET" pack "$(recording cut)" -o "$work/cut-packed.bug"
+	expect_output pack-cut-is-whole 0 'exited with 3' '' "$BUGNET" events "$work/cut-packed.bug"
+	expect_output pack-no-checksum 0 '1 file added' '' "$BUGNET" pack "$(recording no-checksum)" -o "$work/by-build-id.bug"
+	cp -p "$work/program" "$work/program.kept"
+	printf x | dd of="$work/program" bs=1 seek=5000 conv=notrunc status=none
+	expect pack-changed 125 "$work/program" 'build id [0-9a-f]{8,}.*[0-9a-f]{8,} and another content' -- "$BUGNET" pack "$whole"
+	unchanged pack-changed-leaves-it "$whole" "$sum"
+	cp "$(type -P sh)" "$work/program"
+	expect pack-replaced 125 'build id [0-9a-f]{8,}, but the file here has [0-9a-f]{8,};' -- "$BUGNET" pack "$whole"
+	rm "$work/program"
+	expect pack-missing 125 "$work/program" 'no such file' -- "$BUGNET" pack "$whole"
+	unchanged pack-missing-leaves-it "$whole" "$sum"
+	mv "$work/program.kept" "$work/program"
+	expect_output pack 0 'added .*/program: .*1 file added' '' "$BUGNET" pack "$whole"
+	expect_output pack-twice 0 'already' '' "$BUGNET" pack "$whole"
+	rm "$work/program"
+	expect_output pack-without-the-file 0 'exited with status 3' '' "$BUGNET" info "$whole"
+}
+
+# What is wrong with the place for a recording is said before the program runs.
+test_record() {
+	local program=(sh -c 'echo it ran >&2')
+	mkdir "$work/there"
+	: >"$work/there/old.bug"
+	ln -s nowhere "$work/there/dangling"
+	expect record-nothing 125 'program' 'usage' -- "$BUGNET" record -o "$work/x.bug"
+	expect record-not-found 127 'no-such-program-anywhere' -- "$BUGNET" record no-such-program-anywhere
+	expect record-existing 125 'old.bug' 'already' -- "$BUGNET" record -o "$work/there/old.bug" "${program[@]}"
+	expect record-dangling 125 'dangling' 'already' -- "$BUGNET" record -o "$work/there/dangling" "${program[@]}"
+	expect record-directory 125 'directory' -- "$BUGNET" record -o "$work/there" "${program[@]}"
+	expect record-slash 125 'no file' -- "$BUGNET" record -o "$work/there/" "${program[@]}"
+	expect record-empty-name 125 'no file' -- "$BUGNET" record -o '' "${program[@]}"
+	expect record-device 125 '/dev/null' 'not a regular file' -- "$BUGNET" record -o /dev/null "${program[@]}"
+	expect record-no-directory 125 '/nonexistent' 'no such file' -- "$BUGNET" record -o /nonexistent/x.bug "${program[@]}"
+	expect record-below-a-file 125 'not a directory' -- "$BUGNET" record -o "$work/there/old.bug/x.bug" "${program[@]}"
+	expect record-unwritable 125 '/proc' 'cannot write' -- "$BUGNET" record -o /proc/x.bug "${program[@]}"
+	expect record-long-name 125 'too long' -- "$BUGNET" record -o "$(printf 'x%.0s' {1..300}).bug" "${program[@]}"
+	expect record-directory-gone 125 'directory is gone' -- \
+		bash -c 'mkdir gone && cd gone && rmdir ../gone && exec "$@"' bash "$BUGNET" record "${program[@]}"
+	for what in 5q -1 0 '' 3x 10m; do
+		expect "record-interval-$what" 125 '--interval' -- "$BUGNET" record "--interval=$what" "${program[@]}"
+	done
+	for what in 1 3 2048 x -2 ''; do
+		expect "record-dictionary-$what" 125 '--dictionary' -- "$BUGNET" record "--dictionary=$what" "${program[@]}"
+	done
+	expect record-cpu 125 'x86-64-v9' 'x86-64-v3' -- "$BUGNET" record --cpu x86-64-v9 "${program[@]}"
+	expect record-cache 125 'cache' -- "$BUGNET" record --cache 1 "${program[@]}"
+}
+
+# record_survives NAME STATUS FILE REGEX COMMAND...: COMMAND ends so, prints what the program does, and FILE, if it is
+# not -, comes to be and has what REGEX says
+record_survives() {
+	local name=errors/$1 status=$2 file=$3 regex=$4 i
+	shift 4
+	wanted "${name#errors/}" || return
+	capture run "$@"
+	for ((i = 0; i < 100; i++)); do
+		[ "$file" = - ] || [ -e "$file" ] && break
+		sleep 0.05
+	done
+	if [ "$(paste -sd';' "$work/run.status")" != "$status" ]; then
+		failed "$name" "status is '$(paste -sd';' "$work/run.status")', not '$status'" "$work/run.err"
+	elif ! cmp -s "$work/run.out" "$work/expected"; then
+		failed "$name" "stdout is not the program's" "$work/run.err"
+	elif [ "$file" = - ]; then
+		ok "$name"
+	elif ! "$BUGNET" info "$file" 2>/dev/null | grep -qE -- "$regex"; then
+		failed "$name" "the recording does not say /$regex/" "$work/run.err"
+	else
+		ok "$name"
+	fi
+}
+
+# The program goes on, or has ended, and what can be saved is saved.
+test_survival() {
+	local disk='mount -t tmpfs -o size=$2 tmpfs "$1" && cd "$1" && shift 2 && "$@"; status=$?; cp ./*.bug .. 2>/dev/null; exit $status'
+	local private=(unshare -m)
+	[ "$(id -u)" = 0 ] || private=(unshare -r -m)
+	mkdir "$work/disk"
+	gzip -nc "$BUGNET" >"$work/expected"
+	if "${private[@]}" mount -t tmpfs tmpfs "$work/disk" 2>/dev/null; then
+		record_survives record-disk-full 'exit 0' "$work/full.bug" 'instructions +[1-9]' \
+			"${private[@]}" sh -c "$disk" sh "$work/disk" 300k "$BUGNET" record -o full.bug --interval 20M -- gzip -nc "$BUGNET"
+		record_survives record-disk-full-at-once 'exit 0' - '' \
+			"${private[@]}" sh -c "$disk" sh "$work/disk" 4k "$BUGNET" record -o none.bug -- gzip -nc "$BUGNET"
+	else
+		skipped errors/record-disk-full "no file system can be mounted here"
+	fi
+	echo before >"$work/expected"
+	record_survives record-killed 'signal 9' "$work/killed.bug" 'end +not recorded' \
+		"$BUGNET" record -o "$work/killed.bug" -- sh -c 'echo before; kill -9 $$; echo after'
+	record_survives record-crash 'signal 11' "$work/crash.bug" 'killed by SIGSEGV .*SI_USER' \
+		"$BUGNET" record -o "$work/crash.bug" -- sh -c 'echo before; kill -11 $$; echo after'
+	record_survives record-exit 'exit 7' "$work/exit.bug" 'exited with status 7' \
+		"$BUGNET" record -o "$work/exit.bug" -- sh -c 'echo before; exit 7'
+}
+
+test_recordings() {
+	local whole threads sub what
+	cp "$(type -P cat)" "$work/program"
+	whole=$(recording whole)
+	threads=$(recording threads)
+	test_record
+	test_survival
+	for sub in info events pack; do
+		test_reading "$sub"
+	done
+	test_info
+	test_events
+	test_pack
+}
+
 # --- the supervisor ---------------------------------------------------------------------------------------------
 
 # supervisors_of PID: processes named bugnet among the descendants of PID. PID is a launcher, which is the subreaper of
@@ -401,12 +617,13 @@ wait_for_supervisor() {
 }
 
 # with_supervisor NAME ACTION: runs the phases program, does ACTION when it is under way, compares with native
+supervised=(run)
 with_supervisor() {
 	local name=errors/$1 action=$2 launcher supervisor=
 	wanted "${name#errors/}" || return
 	rm -f "$work/bugnet".*
 	: >"$work/bugnet.out"
-	"$launch" -t 60 -s "$work/bugnet.status" -- "$BUGNET" run -- "$work/phases" >"$work/bugnet.out" 2>"$work/bugnet.err" &
+	"$launch" -t 60 -s "$work/bugnet.status" -- "$BUGNET" "${supervised[@]}" -- "$work/phases" >"$work/bugnet.out" 2>"$work/bugnet.err" &
 	launcher=$!
 	if ! wait_for_supervisor "$launcher"; then
 		failed "$name" "no process named bugnet while the program runs" "$work/bugnet.err"
@@ -478,6 +695,17 @@ test_supervisor() {
 	with_supervisor supervisor-terminated terminate
 	with_supervisor supervisor-stopped stop_and_continue
 	with_supervisor supervisor-stopped-and-killed stop_and_kill
+
+	# What was written of a recording before stays, under its temporary name.
+	supervised=(record --interval 1M -o "$work/killed.bug")
+	delay=0.3
+	with_supervisor record-supervisor-killed kill_later
+	if wanted record-supervisor-killed; then
+		expect_output record-supervisor-killed-partial 0 'instructions +[1-9]' 'warning: .*cut off' "$BUGNET" info "$work"/killed.bug.partial-*
+	fi
+	supervised=(record --interval 1M -o "$work/stopped.bug")
+	with_supervisor record-supervisor-stopped stop_and_continue
+	supervised=(run)
 
 	# Nothing stays behind when the program ends, however it ends (launch reports what does).
 	local how

@@ -14,6 +14,9 @@ static const struct command *const commands[] = {
         &run_command,
         &record_command,
         &replay_command,
+        &info_command,
+        &events_command,
+        &pack_command,
         &doctor_command,
         &help_command,
 };

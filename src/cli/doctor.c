@@ -8,6 +8,7 @@
 #include "cli/checks.h"
 #include "cli/command.h"
 #include "cli/error.h"
+#include "cli/json.h"
 #include "cli/version.h"
 
 struct doctor_values {
@@ -97,21 +98,6 @@ static void print_text(const char *name, const struct finding *finding)
 	putchar('\n');
 }
 
-/* Bytes beyond ASCII may not be UTF-8: they are written as the code point of their value. */
-static void print_json_string(const char *text)
-{
-	putchar('"');
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		if (*c == '"' || *c == '\\')
-			printf("\\%c", *c);
-		else if (*c < 0x20 || *c >= 0x7f)
-			printf("\\u%04x", *c);
-		else
-			putchar(*c);
-	}
-	putchar('"');
-}
-
 static void print_json(const struct finding findings[CHECKS], bool failed)
 {
 	printf("{\n  \"version\": \"%s\",\n  \"ok\": %s,\n  \"checks\": [\n", BUGNET_VERSION,
@@ -119,9 +105,9 @@ static void print_json(const struct finding findings[CHECKS], bool failed)
 	for (size_t i = 0; i < CHECKS; i++) {
 		printf("    {\"name\": \"%s\", \"result\": \"%s\", \"what\": ", checks[i].name,
 		        result_names[findings[i].result]);
-		print_json_string(findings[i].what);
+		json_print_text(stdout, findings[i].what);
 		printf(", \"mend\": ");
-		print_json_string(findings[i].mend);
+		json_print_text(stdout, findings[i].mend);
 		printf("}%s\n", i + 1 < CHECKS ? "," : "");
 	}
 	printf("  ]\n}\n");

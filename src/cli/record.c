@@ -203,9 +203,14 @@ static bool check_directory(const char *path)
 	char parent[PATH_MAX];
 	int size = (int)(base_name(path) - path);
 
+	struct stat status;
+
 	snprintf(parent, sizeof parent, "%.*s", size > 1 ? size - 1 : 1, path);
-	if (faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS) == 0)
-		return true;
+	if (stat(parent, &status) == 0) {
+		errno = ENOTDIR;
+		if (S_ISDIR(status.st_mode) && faccessat(AT_FDCWD, parent, W_OK | X_OK, AT_EACCESS) == 0)
+			return true;
+	}
 	error_print("record", "cannot write in %s: %s; give a path for the recording with -o", parent,
 	        strerror(errno));
 	return false;

@@ -220,8 +220,8 @@ static bool add_file(struct code_view *view, const struct runner *runner, const 
 /* ---- all of it ---- */
 
 /* How many bytes from the start, and from the end, are what the view says. Within one page. */
-static void find_difference(const struct code_view *view, uint64_t address, const uint8_t *bytes,
-        uint32_t size, uint32_t *first, uint32_t *last)
+static void find_difference(struct code_view *view, uint64_t address, const uint8_t *bytes, uint32_t size,
+        uint32_t *first, uint32_t *last)
 {
 	const struct code_extent *extent = find_extent(view, address);
 	const struct code_page *page = find_page(view, address);
@@ -236,6 +236,8 @@ static void find_difference(const struct code_view *view, uint64_t address, cons
 	}
 	*first = size;
 	*last = 0;
+	if (!page && in_file == size && memcmp(there, bytes, size) == 0)
+		return;
 	for (uint32_t i = 0; i < size; i++) {
 		bool known = page && page->known[offset + i];
 		if (known ? page->bytes[offset + i] == bytes[i] : i < in_file && there[i] == bytes[i])

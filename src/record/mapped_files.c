@@ -22,6 +22,7 @@ void mapped_files_deinit(struct mapped_files *files)
 		free(files->files.items[i].path);
 	}
 	vector_free(&files->files);
+	free(files->pages);
 	codelog_deinit(&files->log);
 }
 
@@ -142,14 +143,12 @@ static struct mapped_file *by_number(const struct mapped_files *files, uint32_t 
 
 /* ---- its content ---- */
 
-uint32_t mapped_files_read(
-        const struct mapped_files *files, uint32_t number, uint64_t offset, uint8_t *bytes, uint32_t size)
+static uint32_t read_page(int fd, uint64_t offset, uint8_t bytes[MAPPED_FILES_PAGE])
 {
-	const struct mapped_file *file = by_number(files, number);
 	uint32_t done = 0;
 
-	while (file && done < size) {
-		ssize_t got = pread(file->fd, bytes + done, size - done, (off_t)(offset + done));
+	while (done < MAPPED_FILES_PAGE) {
+		ssize_t got = pread(fd, bytes + done, MAPPED_FILES_PAGE - done, (off_t)(offset + done));
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0)
@@ -159,10 +158,46 @@ uint32_t mapped_files_read(
 	return done;
 }
 
-bool mapped_files_have(const struct mapped_files *files, uint32_t number, uint64_t offset,
-        const uint8_t *bytes, uint32_t size)
+/* The file's page at this offset, as it was when it was last read. */
+static const struct mapped_page *get_page(struct mapped_files *files, int fd, uint64_t offset)
 {
-	uint8_t there[4096];
+	if (!files->pages)
+		files->pages = calloc(MAPPED_FILES_PAGES, sizeof *files->pages);
+	if (!files->pages)
+		abort();
+	struct mapped_page *page =
+	        &files->pages[(offset / MAPPED_FILES_PAGE + (uint64_t)fd * 37) % MAPPED_FILES_PAGES];
+	if (page->file != fd + 1 || page->offset != offset) {
+		page->file = fd + 1;
+		page->offset = offset;
+		page->size = read_page(fd, offset, page->bytes);
+	}
+	return page;
+}
+
+uint32_t mapped_files_read(
+        struct mapped_files *files, uint32_t number, uint64_t offset, uint8_t *bytes, uint32_t size)
+{
+	const struct mapped_file *file = by_number(files, number);
+	uint32_t done = 0;
+
+	while (file && done < size) {
+		uint32_t skip = (uint32_t)((offset + done) % MAPPED_FILES_PAGE), part = size - done;
+		const struct mapped_page *page = get_page(files, file->fd, offset + done - skip);
+		if (page->size <= skip)
+			break;
+		if (part > page->size - skip)
+			part = page->size - skip;
+		memcpy(bytes + done, page->bytes + skip, part);
+		done += part;
+	}
+	return done;
+}
+
+bool mapped_files_have(
+        struct mapped_files *files, uint32_t number, uint64_t offset, const uint8_t *bytes, uint32_t size)
+{
+	uint8_t there[MAPPED_FILES_PAGE];
 
 	for (uint32_t part; size; size -= part, bytes += part, offset += part) {
 		part = size < sizeof there ? size : (uint32_t)sizeof there;

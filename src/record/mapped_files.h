@@ -20,8 +20,20 @@ struct mapped_file {
 	uint32_t mappings_told; /* how many of its mappings mapped_files_news has told */
 };
 
+/* Code is looked at in small stretches that lie close together: a page is read once for many of them. */
+#define MAPPED_FILES_PAGE  4096u
+#define MAPPED_FILES_PAGES 128u
+
+struct mapped_page {
+	int file; /* its descriptor + 1; 0: nothing is here */
+	uint64_t offset;
+	uint32_t size;
+	uint8_t bytes[MAPPED_FILES_PAGE];
+};
+
 struct mapped_files {
 	pid_t pid;
+	struct mapped_page *pages; /* MAPPED_FILES_PAGES of them, or NULL */
 	struct codelog log;
 	VECTOR(struct mapped_file) files;
 	uint64_t order; /* of the next mapping */
@@ -42,11 +54,11 @@ uint32_t mapped_files_find(struct mapped_files *files, const struct mapping *map
 void mapped_files_note(struct mapped_files *files, uint32_t number, const struct maps *maps);
 
 /* Does the file have these bytes there? */
-bool mapped_files_have(const struct mapped_files *files, uint32_t number, uint64_t offset,
-        const uint8_t *bytes, uint32_t size);
+bool mapped_files_have(
+        struct mapped_files *files, uint32_t number, uint64_t offset, const uint8_t *bytes, uint32_t size);
 /* As many of its bytes as there are. */
 uint32_t mapped_files_read(
-        const struct mapped_files *files, uint32_t number, uint64_t offset, uint8_t *bytes, uint32_t size);
+        struct mapped_files *files, uint32_t number, uint64_t offset, uint8_t *bytes, uint32_t size);
 
 uint64_t mapped_files_size(const struct mapped_files *files, uint32_t number);
 int mapped_files_fd(const struct mapped_files *files, uint32_t number);

@@ -194,7 +194,7 @@ struct recorder *recorder_create(const struct recorder_options *options, char *w
 	recorder->options = options;
 	if (writer_init(&recorder->writer, options->path, 0)) {
 		char reason[256];
-		snprintf(why, why_size, "cannot write %s: %s", options->path,
+		snprintf(why, why_size, "cannot write %s: %s; give another path with -o", options->path,
 		        recording_error_text(&recorder->writer.error, reason, sizeof reason));
 		free(recorder);
 		return NULL;

@@ -65,10 +65,11 @@ static inline unsigned form_code_bytes(unsigned mask)
 #define CHANGES_REGISTERS 1
 #define CHANGES_FLAGS     2
 #define SYSCALL_FORGETS   4
-/* Flags of signal and sigreturn; the last one of sigreturn only */
+/* Flags of signal and sigreturn; the last two of sigreturn only */
 #define SIGNAL_XSAVE      1
 #define SIGNAL_FAULT      2
-#define SIGRETURN_BASES   2
+#define SIGRETURN_CALL    2
+#define SIGRETURN_BASES   4
 
 /* Lines are numbered by 58 bits. */
 #define LINE_LIMIT (UINT64_C(1) << 58)

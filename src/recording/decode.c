@@ -256,6 +256,7 @@ static void decode_signal(struct decoder *decoder, unsigned flags, struct event 
 
 static void decode_sigreturn(struct decoder *decoder, unsigned flags, struct event *event)
 {
+	event->sigreturn.call = flags & SIGRETURN_CALL;
 	registers(decoder, &event->sigreturn.registers);
 	event->sigreturn.has_bases = flags & SIGRETURN_BASES;
 	event->sigreturn.fs_base = flags & SIGRETURN_BASES ? cursor_u64(&decoder->cursor) : 0;
@@ -323,7 +324,7 @@ static const struct {
         [EVENT_RESULT] = {decode_result, CHANGES_REGISTERS | CHANGES_FLAGS},
         [EVENT_SYSCALL] = {decode_syscall, CHANGES_REGISTERS | CHANGES_FLAGS | SYSCALL_FORGETS},
         [EVENT_SIGNAL] = {decode_signal, SIGNAL_XSAVE | SIGNAL_FAULT},
-        [EVENT_SIGRETURN] = {decode_sigreturn, SIGNAL_XSAVE | SIGRETURN_BASES},
+        [EVENT_SIGRETURN] = {decode_sigreturn, SIGNAL_XSAVE | SIGRETURN_CALL | SIGRETURN_BASES},
         [EVENT_ORDER] = {decode_order, 0},
         [EVENT_CODE] = {decode_code, 0},
         [EVENT_MAP] = {decode_map, 3},

@@ -264,7 +264,8 @@ static inline uint8_t *encode_sigreturn(
         struct coder *coder, uint8_t *at, uint64_t position, const struct event_sigreturn *sigreturn)
 {
 	const struct event_xsave *xsave = &sigreturn->xsave;
-	unsigned flags = (xsave->size ? SIGNAL_XSAVE : 0) | (sigreturn->has_bases ? SIGRETURN_BASES : 0);
+	unsigned flags = (xsave->size ? SIGNAL_XSAVE : 0) | (sigreturn->call ? SIGRETURN_CALL : 0) |
+	                 (sigreturn->has_bases ? SIGRETURN_BASES : 0);
 
 	at = encode_head(coder, at, EVENT_SIGRETURN, flags, position);
 	at = encode_registers(at, &sigreturn->registers);

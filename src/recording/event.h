@@ -104,8 +104,9 @@ struct event_signal {
 	struct event_xsave xsave;
 };
 
-/* Also what an instruction left that is not executed again. */
+/* The state that rt_sigreturn gave, or an instruction that was executed natively. */
 struct event_sigreturn {
+	bool call; /* it was rt_sigreturn */
 	struct event_registers registers;
 	bool has_bases; /* those of FS and GS changed, too */
 	uint64_t fs_base, gs_base;

@@ -257,14 +257,16 @@ static enum recording_status check_sizes(struct reader *reader, const struct sec
 		return reader_fail(reader, section, RECORDING_FEATURES);
 	if (!size_is_possible(section))
 		return reader_fail(reader, section, RECORDING_MALFORMED);
-	if (section->raw_size > reader->limit || section->stored_size > reader->limit)
+	if (section->raw_size > reader->limit)
 		return reader_fail(reader, section, RECORDING_TOO_LARGE);
 	return RECORDING_OK;
 }
 
-static enum recording_status load_stored(
+enum recording_status reader_load_stored(
         struct reader *reader, const struct section *section, uint8_t **bytes)
 {
+	if (section->stored_size > reader->limit)
+		return reader_fail(reader, section, RECORDING_TOO_LARGE);
 	*bytes = malloc(section->stored_size ? section->stored_size : 1);
 	if (!*bytes)
 		return reader_fail(reader, section, RECORDING_MEMORY);
@@ -301,7 +303,7 @@ enum recording_status reader_load(struct reader *reader, const struct section *s
 	enum recording_status status = check_sizes(reader, section);
 
 	if (!status)
-		status = load_stored(reader, section, &stored);
+		status = reader_load_stored(reader, section, &stored);
 	if (status)
 		return status;
 	if (section->codec == CODEC_NONE) {

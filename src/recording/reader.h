@@ -42,6 +42,11 @@ const struct section *reader_find(
 /* A section's content, checked, in memory that the caller frees; section->raw_size bytes. */
 enum recording_status reader_load(struct reader *reader, const struct section *section, uint8_t **bytes);
 
+/* The bytes as they are stored, checked but not decompressed; section->stored_size bytes, the caller's too.
+ */
+enum recording_status reader_load_stored(
+        struct reader *reader, const struct section *section, uint8_t **bytes);
+
 /* For those who decode a section's content: note that it makes no sense. Returns the status. */
 enum recording_status reader_fail(
         struct reader *reader, const struct section *section, enum recording_status status);

@@ -160,12 +160,21 @@ static enum recording_status remember(struct writer *writer, uint64_t offset, co
 	return writer->index.failed ? fail(writer, RECORDING_MEMORY) : RECORDING_OK;
 }
 
+enum recording_status writer_add_stored(
+        struct writer *writer, const struct section *section, const uint8_t *stored)
+{
+	uint8_t header[SECTION_HEADER_SIZE];
+	uint64_t offset = writer->size;
+
+	section_header_encode(section, header);
+	enum recording_status status = append(writer, header, sizeof header, stored, section->stored_size);
+	return status ? status : remember(writer, offset, header);
+}
+
 enum recording_status writer_add(
         struct writer *writer, const struct section *what, const void *bytes, size_t size)
 {
 	struct section section = *what;
-	uint8_t header[SECTION_HEADER_SIZE];
-	uint64_t offset = writer->size;
 
 	section.raw_size = section.stored_size = size;
 	if (section.codec == CODEC_ZSTD) {
@@ -175,9 +184,7 @@ enum recording_status writer_add(
 			section.codec = CODEC_NONE;
 	}
 	section.checksum = container_checksum(bytes, section.stored_size);
-	section_header_encode(&section, header);
-	enum recording_status status = append(writer, header, sizeof header, bytes, section.stored_size);
-	return status ? status : remember(writer, offset, header);
+	return writer_add_stored(writer, &section, bytes);
 }
 
 /* ---- the end ---- */

@@ -45,6 +45,11 @@ void writer_deinit(struct writer *writer);
 enum recording_status writer_add(
         struct writer *writer, const struct section *what, const void *bytes, size_t size);
 
+/* Append a section of another file: all of `section` but the offset holds, and the bytes are stored as they
+ * are. */
+enum recording_status writer_add_stored(
+        struct writer *writer, const struct section *section, const uint8_t *stored);
+
 /* Add the index, and give the file its name once it is on the disk. */
 enum recording_status writer_finish(struct writer *writer);
 

@@ -563,10 +563,11 @@ static void unwritable(void **state)
 
 	(void)state;
 	assert_null(recorder_create(&wrong, why, sizeof why));
-	assert_string_equal(why, "cannot write /nonexistent/x.bug: No such file or directory");
+	assert_string_equal(
+	        why, "cannot write /nonexistent/x.bug: No such file or directory; give another path with -o");
 	wrong.path = "/dev/null";
 	assert_null(recorder_create(&wrong, why, sizeof why));
-	assert_string_equal(why, "cannot write /dev/null: not a regular file");
+	assert_string_equal(why, "cannot write /dev/null: not a regular file; give another path with -o");
 }
 
 static void never_begun(void **state)

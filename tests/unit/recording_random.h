@@ -160,6 +160,7 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 		random_signal(random, &event->signal);
 		break;
 	case EVENT_SIGRETURN:
+		event->sigreturn.call = rng_chance(&random->rng, 50);
 		random_registers(random, &event->sigreturn.registers);
 		event->sigreturn.has_bases = rng_chance(&random->rng, 30);
 		event->sigreturn.fs_base = event->sigreturn.has_bases ? random_value(random) : 0;

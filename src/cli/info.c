@@ -1,0 +1,60 @@
+/* bugnet info: what is in a recording. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/error.h"
+#include "cli/summary.h"
+#include "cli/recording.h"
+
+struct info_values {
+	bool json;
+};
+
+static const struct option_spec info_options[] = {
+        {
+                .name = "json",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct info_values, json),
+                .help = "print one JSON object instead of text",
+        },
+        {0},
+};
+
+static int info_main(int argc, char **argv)
+{
+	struct info_values values = {0};
+	struct recording recording;
+	struct summary summary;
+	int status;
+	const char *file = options_parse_file(&info_command, argc, argv, &values, &status);
+
+	if (!file)
+		return status;
+	if (!recording_open(&recording, "info", file))
+		return STATUS_FAILED;
+	summary_init(&summary, &recording);
+	if (values.json)
+		summary_print_json(&summary, stdout);
+	else
+		summary_print(&summary, stdout);
+	summary_deinit(&summary);
+	recording_close(&recording);
+	return 0;
+}
+
+const struct command info_command = {
+        .name = "info",
+        .summary = "tell what is in a recording",
+        .synopsis = "info [--json] FILE",
+        .description =
+                "Tell what is in the recording FILE: the program and its arguments, the machine, how it\n"
+                "ended and where, threads, keyframes, files, system calls, and how large it all is.\n"
+                "\n"
+                "Exit status: 0, or 125 when the file cannot be read.\n",
+        .options = info_options,
+        .function = info_main,
+};

@@ -1,0 +1,23 @@
+/* Positions as users write them. */
+#ifndef BUGNET_CLI_POSITION_H
+#define BUGNET_CLI_POSITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define POSITION_ANY_THREAD UINT32_MAX
+
+/* From one position up to and including another. */
+struct position_range {
+	uint32_t thread; /* POSITION_ANY_THREAD: of every thread */
+	uint64_t from, to;
+};
+
+/*
+ * The range that --from, --to and --thread ask for; each may be NULL. False after saying
+ * what is wrong with them.
+ */
+bool position_range_parse(const char *command, const char *from, const char *to, const char *thread,
+        struct position_range *range);
+
+#endif
