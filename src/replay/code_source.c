@@ -13,7 +13,7 @@
 struct source_page {
 	uint64_t page;
 	VECTOR(uint32_t) pieces; /* that have something here, in ascending order */
-	uint32_t *owners;        /* for each byte, the latest piece before `later` + 1, or 0 */
+	uint32_t *owners;        /* for each byte, the latest piece that is in force + 1, or 0 */
 };
 
 struct code_source {
@@ -24,7 +24,7 @@ struct code_source {
 	VECTOR(uint32_t) long_pieces;
 	bool *changes;  /* for each piece: it is not what was there before */
 	bool *replaced; /* another one takes its place later */
-	uint32_t thread, later;
+	uint32_t current; /* pieces that are in force */
 };
 
 static const struct code_piece *piece_at(const struct code_source *source, uint32_t number)
@@ -65,11 +65,7 @@ static bool same_mapping(const struct code_piece *a, const struct code_piece *b)
 	       a->address - a->offset == b->address - b->offset;
 }
 
-/*
- * What one piece has is not what was there before: code made of it must go when the other
- * one comes. A thread may see what another one will have, see code_source.h; then it must
- * go when its own comes before.
- */
+/* What one piece has is not what was there before: code made of that must go when it comes. */
 static void compare_byte(struct code_source *source, uint32_t earlier, uint32_t later, uint64_t address)
 {
 	const struct code_piece *a = piece_at(source, earlier), *b = piece_at(source, later);
@@ -77,8 +73,6 @@ static void compare_byte(struct code_source *source, uint32_t earlier, uint32_t 
 	if (same_mapping(a, b) || byte_of(source, a, address) == byte_of(source, b, address))
 		return;
 	source->changes[later] = source->replaced[earlier] = true;
-	if (a->thread != b->thread)
-		source->changes[earlier] = true;
 }
 
 /* The piece becomes the owner of its bytes on the page; `compare`: with those that were. */
@@ -119,15 +113,15 @@ static void paint(struct code_source *source, uint32_t number, bool compare)
 	}
 }
 
-static void paint_up_to(struct code_source *source, uint32_t later, bool compare)
+static void paint_up_to(struct code_source *source, uint32_t pieces, bool compare)
 {
-	if (later < source->later) {
+	if (pieces < source->current) {
 		for (uint32_t i = 0; i < source->pages.count; i++)
 			memset(source->pages.items[i].owners, 0, PAGE * sizeof(uint32_t));
-		source->later = 0;
+		source->current = 0;
 	}
-	while (source->later < later)
-		paint(source, source->later++, compare);
+	while (source->current < pieces)
+		paint(source, source->current++, compare);
 }
 
 /* ---- making it ---- */
@@ -221,31 +215,14 @@ const struct code_history *code_source_history(const struct code_source *source)
 	return source->history;
 }
 
-uint32_t code_source_later(
-        const struct code_source *source, uint32_t from, uint32_t thread, uint64_t position)
+void code_source_set(struct code_source *source, uint32_t pieces)
 {
-	uint32_t i = from;
-
-	while (i < source->history->count &&
-	        (piece_at(source, i)->thread != thread || piece_at(source, i)->position <= position))
-		i++;
-	return i;
-}
-
-void code_source_advance(struct code_source *source, uint64_t position)
-{
-	paint_up_to(source, code_source_later(source, source->later, source->thread, position), false);
-}
-
-void code_source_set(struct code_source *source, uint32_t thread, uint32_t later)
-{
-	source->thread = thread;
-	paint_up_to(source, later, false);
+	paint_up_to(source, pieces < source->history->count ? pieces : source->history->count, false);
 }
 
 uint32_t code_source_current(const struct code_source *source)
 {
-	return source->later;
+	return source->current;
 }
 
 bool code_source_piece_changes(const struct code_source *source, uint32_t piece)
@@ -265,8 +242,8 @@ bool code_source_changes(const struct code_source *source, uint32_t first, uint3
 /* ---- reading ---- */
 
 struct choice {
-	uint32_t before; /* the latest piece before `later` + 1, or 0 */
-	uint32_t behind; /* the first one of another thread from there on + 1, or 0 */
+	uint32_t before; /* the latest piece that is in force + 1, or 0 */
+	uint32_t behind; /* the first one of the others + 1, or 0 */
 	uint64_t end;    /* up to here the choice is the same */
 };
 
@@ -281,10 +258,10 @@ static void consider(const struct code_source *source, uint32_t number, uint64_t
 	}
 	if (piece->address + piece->size < choice->end)
 		choice->end = piece->address + piece->size;
-	if (number < source->later) {
+	if (number < source->current) {
 		if (number + 1 > choice->before)
 			choice->before = number + 1;
-	} else if (piece->thread != source->thread && (!choice->behind || number + 1 < choice->behind)) {
+	} else if (!choice->behind || number + 1 < choice->behind) {
 		choice->behind = number + 1;
 	}
 }
