@@ -9,18 +9,18 @@
 #define PAGE 4096ul
 #define LONG_PIECE (64 * PAGE) /* pieces of this size and more are not listed by page */
 
-/* A page with pieces that are not long. */
+/* A page with pieces that are not long. For each byte the number of a piece + 1, or 0. */
 struct source_page {
 	uint64_t page;
-	VECTOR(uint32_t) pieces; /* that have something here, in ascending order */
-	uint32_t *owners;        /* for each byte, the latest piece that is in force + 1, or 0 */
+	uint32_t owners[PAGE]; /* the latest that is in force */
+	uint32_t firsts[PAGE]; /* the first of all */
 };
 
 struct code_source {
 	const struct code_history *history;
 	const struct code_files *files;
 	struct index page_index;
-	VECTOR(struct source_page) pages;
+	VECTOR(struct source_page *) pages;
 	VECTOR(uint32_t) long_pieces;
 	bool *changes;  /* for each piece: it is not what was there before */
 	bool *replaced; /* another one takes its place later */
@@ -87,6 +87,8 @@ static void paint_page(struct code_source *source, struct source_page *page, uin
 		uint32_t *owner = &page->owners[at - start];
 		if (compare && *owner)
 			compare_byte(source, *owner - 1, number, at);
+		else if (compare)
+			page->firsts[at - start] = number + 1;
 		*owner = number + 1;
 	}
 }
@@ -107,7 +109,7 @@ static void paint(struct code_source *source, uint32_t number, bool compare)
 		return;
 	}
 	for (uint32_t i = 0; i < source->pages.count; i++) {
-		struct source_page *page = &source->pages.items[i];
+		struct source_page *page = source->pages.items[i];
 		if (page->page >= first && page->page <= last)
 			paint_page(source, page, number, compare);
 	}
@@ -117,7 +119,7 @@ static void paint_up_to(struct code_source *source, uint32_t pieces, bool compar
 {
 	if (pieces < source->current) {
 		for (uint32_t i = 0; i < source->pages.count; i++)
-			memset(source->pages.items[i].owners, 0, PAGE * sizeof(uint32_t));
+			memset(source->pages.items[i]->owners, 0, sizeof source->pages.items[i]->owners);
 		source->current = 0;
 	}
 	while (source->current < pieces)
@@ -134,13 +136,14 @@ static struct source_page *page_of(struct code_source *source, uint64_t address,
 	if (number == INDEX_NONE) {
 		if (!create)
 			return NULL;
-		struct source_page made = {.page = page, .owners = calloc(PAGE, sizeof *made.owners)};
-		if (!made.owners)
+		struct source_page *made = calloc(1, sizeof *made);
+		if (!made)
 			abort();
+		made->page = page;
 		number = vector_push(&source->pages, made);
 		index_add(&source->page_index, page, number);
 	}
-	return &source->pages.items[number];
+	return source->pages.items[number];
 }
 
 static void list_piece(struct code_source *source, uint32_t number)
@@ -153,7 +156,7 @@ static void list_piece(struct code_source *source, uint32_t number)
 		return;
 	}
 	for (uint64_t page = piece->address / PAGE; page <= last; page++)
-		vector_push(&page_of(source, page * PAGE, true)->pieces, number);
+		page_of(source, page * PAGE, true);
 }
 
 /* Long pieces over long ones, on pages that have no others. */
@@ -196,10 +199,8 @@ struct code_source *code_source_create(const struct code_history *history, const
 
 void code_source_destroy(struct code_source *source)
 {
-	for (uint32_t i = 0; i < source->pages.count; i++) {
-		vector_free(&source->pages.items[i].pieces);
-		free(source->pages.items[i].owners);
-	}
+	for (uint32_t i = 0; i < source->pages.count; i++)
+		free(source->pages.items[i]);
 	vector_free(&source->pages);
 	vector_free(&source->long_pieces);
 	index_deinit(&source->page_index);
@@ -241,60 +242,42 @@ bool code_source_changes(const struct code_source *source, uint32_t first, uint3
 
 /* ---- reading ---- */
 
-struct choice {
-	uint32_t before; /* the latest piece that is in force + 1, or 0 */
-	uint32_t behind; /* the first one of the others + 1, or 0 */
-	uint64_t end;    /* up to here the choice is the same */
-};
-
-static void consider(const struct code_source *source, uint32_t number, uint64_t address, struct choice *choice)
+static uint32_t owner_of(const struct source_page *page, unsigned at)
 {
-	const struct code_piece *piece = piece_at(source, number);
-
-	if (!covers(piece, address)) {
-		if (piece->address > address && piece->address < choice->end)
-			choice->end = piece->address;
-		return;
-	}
-	if (piece->address + piece->size < choice->end)
-		choice->end = piece->address + piece->size;
-	if (number < source->current) {
-		if (number + 1 > choice->before)
-			choice->before = number + 1;
-	} else if (!choice->behind || number + 1 < choice->behind) {
-		choice->behind = number + 1;
-	}
+	return page->owners[at] ? page->owners[at] : page->firsts[at];
 }
 
-/* The piece that owns the byte, and how far. */
-static const struct code_piece *owner_of(
-        const struct code_source *source, const struct source_page *page, uint64_t address, uint64_t *end)
+/* On a page that only long pieces have something of, of which there are few. */
+static const struct code_piece *choose_long(const struct code_source *source, uint64_t address, uint64_t *end)
 {
-	unsigned at = address % PAGE, last = at;
-	uint32_t owner = page->owners[at];
+	const struct code_piece *chosen = NULL;
 
-	while (last < PAGE && page->owners[last] == owner)
-		last++;
-	*end = address - at + last;
-	return owner ? piece_at(source, owner - 1) : NULL;
+	*end = (address & -PAGE) + PAGE;
+	for (uint32_t i = 0; i < source->long_pieces.count; i++) {
+		uint32_t number = source->long_pieces.items[i];
+		const struct code_piece *piece = piece_at(source, number);
+		uint64_t edge = covers(piece, address) ? piece->address + piece->size : piece->address;
+		if (edge > address && edge < *end)
+			*end = edge;
+		if (covers(piece, address) && (!chosen || number < source->current))
+			chosen = piece;
+	}
+	return chosen;
 }
 
 /* The piece for the address, or NULL, and how far it is the one, at most to the end of the page. */
 static const struct code_piece *choose(struct code_source *source, uint64_t address, uint64_t *end)
 {
-	struct choice choice = {.end = (address & -PAGE) + PAGE};
 	const struct source_page *page = page_of(source, address, false);
-	const struct code_piece *owner = page ? owner_of(source, page, address, end) : NULL;
 
-	if (owner)
-		return owner;
-	for (uint32_t i = 0; i < source->long_pieces.count; i++)
-		consider(source, source->long_pieces.items[i], address, &choice);
-	for (uint32_t i = 0; page && i < page->pieces.count; i++)
-		consider(source, page->pieces.items[i], address, &choice);
-	*end = choice.end;
-	uint32_t found = choice.before ? choice.before : choice.behind;
-	return found ? piece_at(source, found - 1) : NULL;
+	if (!page)
+		return choose_long(source, address, end);
+	unsigned at = address % PAGE, last = at;
+	uint32_t owner = owner_of(page, at);
+	while (last < PAGE && owner_of(page, last) == owner)
+		last++;
+	*end = address - at + last;
+	return owner ? piece_at(source, owner - 1) : NULL;
 }
 
 size_t code_source_read(void *context, uint64_t address, uint8_t *bytes, size_t size)
