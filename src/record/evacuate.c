@@ -136,7 +136,7 @@ static const struct space_segment *segment_of(const struct space *space, uint64_
 struct place {
 	uint64_t pc;
 	bool boundary; /* see directory.h */
-	unsigned left;
+	int32_t executed;
 	uint64_t slots; /* of thread 0 in its segment */
 };
 
@@ -159,7 +159,7 @@ static bool program_place(const struct space *space, uint64_t address, struct pl
 	*place = (struct place){
 	        .pc = range->pc + (uint64_t)(int64_t)record->pc,
 	        .boundary = directory_boundary(range, record, code),
-	        .left = directory_left(range, records, record),
+	        .executed = record->executed,
 	        .slots = segment->layout.base + LAYOUT_THREADS,
 	};
 	return true;
@@ -203,7 +203,7 @@ static bool move_to_resume(const struct space *space, const struct stopped *thre
 
 	if (pread(thread->memory->mem_fd, &position, sizeof position, (off_t)counter) != sizeof position)
 		return false;
-	position -= place->left;
+	position += (uint64_t)(int64_t)place->executed;
 	if (!write_memory(thread, counter, &position, sizeof position) ||
 	        !write_memory(thread, own + THREAD_REGS, &registers, sizeof registers) ||
 	        !write_memory(thread, own + SLOT_TARGET * 8, &none, sizeof none) ||

@@ -41,7 +41,7 @@ bool code_lookup(uint64_t address, struct code_place *place)
 		return false;
 	place->pc = range->pc + record->pc;
 	place->state = record->state;
-	place->left = directory_left(range, records, record);
+	place->executed = record->executed;
 	place->boundary = directory_boundary(range, record, code);
 	place->slots = segment->base + LAYOUT_THREADS;
 	return true;

@@ -48,27 +48,4 @@ static inline bool directory_boundary(
 	return (record->state & RECORD_BOUNDARY) && range->code + record->offset == code;
 }
 
-/*
- * How many instructions of a block were counted when it was entered (see
- * lower_position) and are not executed yet at this record. Every block begins
- * with a record in transit, which is what ends the block before it.
- */
-static inline unsigned directory_left(const struct code_range *range, const struct placed_record *records,
-        const struct placed_record *record)
-{
-	const struct placed_record *first = records + range->record, *end = first + range->record_count;
-	const struct placed_record *own = record;
-	unsigned left = 0;
-
-	if (record->state & RECORD_TRANSIT)
-		return 0;
-	while (own > first && !(own->state & RECORD_BOUNDARY))
-		own--;
-	if ((own->state & RECORD_BOUNDARY) && !(own->state & RECORD_TRANSIT) && own->pc == record->pc)
-		left = 1; /* the instruction that the record is part of, unless it has had its effect */
-	for (record++; record < end && !(record->state & RECORD_TRANSIT); record++)
-		left += (record->state & RECORD_BOUNDARY) != 0;
-	return left;
-}
-
 #endif

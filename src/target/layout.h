@@ -116,6 +116,7 @@ struct placed_record {
 	uint16_t offset;
 	uint16_t state;
 	int32_t pc;
+	int32_t executed; /* see struct record */
 };
 
 struct range {

@@ -206,6 +206,7 @@ static void end_repeat(struct thread *thread)
 	struct feed *f = feed();
 
 	f->repeating = 0;
+	thread->slots[SLOT_POSITION]--;
 	thread->regs.pc = f->repeat_pc;
 	thread->regs.gpr[RCX] = f->repeat_rcx;
 }
@@ -287,7 +288,6 @@ void replay_stop(struct thread *thread)
 		return;
 	}
 	thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, left);
-	thread->slots[SLOT_POSITION] = 0;
 }
 
 void replay_exit(struct thread *thread, int indirect)

@@ -191,14 +191,14 @@ void surface(struct thread *thread)
 		stub_panic("no record of code at", target);
 	thread->regs.pc = place.pc;
 	thread->slots[SLOT_TARGET] = 0;
-	((uint64_t *)(place.slots + thread->distance))[SLOT_POSITION] -= place.left;
+	((uint64_t *)(place.slots + thread->distance))[SLOT_POSITION] += (int64_t)place.executed;
 }
 
 void handle_access(struct thread *thread)
 {
 	uint64_t detail = thread->slots[SLOT_DETAIL], address = thread->slots[SLOT_ADDRESS];
 	uint64_t size = ACCESS_SIZE(detail), what = ACCESS_WHAT(detail);
-	uint64_t here = position(thread) - ACCESS_LEFT(detail);
+	uint64_t here = position(thread) + ACCESS_EXECUTED(detail);
 	bool possible = true;
 
 	thread->faulted = 0;

@@ -335,7 +335,7 @@ void registers_from_code(
 	thread->inside = 0;
 	registers_from_context(regs, c);
 	regs->pc = place->pc;
-	slots[SLOT_POSITION] -= place->left;
+	slots[SLOT_POSITION] += (int64_t)place->executed;
 	if (place->state & RECORD_RCX)
 		regs->gpr[RCX] = slots[SLOT_RCX];
 	if (place->state & RECORD_R11)

@@ -298,7 +298,7 @@ struct code_place {
 	uint64_t pc;
 	uint32_t state;
 	bool boundary;  /* exactly at a boundary */
-	unsigned left;  /* instructions counted already and not executed, see directory_left */
+	int32_t executed; /* instructions that are not in SLOT_POSITION yet */
 	uint64_t slots; /* address of the thread-less slots page of its segment */
 };
 bool code_lookup(uint64_t address, struct code_place *place);

@@ -1209,12 +1209,12 @@ int region_discover(struct region *region, const struct translate_request *reque
 	struct discovery discovery = {.region = region, .request = request};
 	int error = 0;
 
-	*region = (struct region){.pc = request->pc, .self_check = request->self_check};
+	*region = (struct region){.pc = request->pc, .self_check = request->self_check, .exact = request->exact != 0};
 	if (fetch_in_vsyscall_page(request->pc) && !fetch_vsyscall_entry(request->pc))
 		return -EFAULT;
 	fetch_init(&discovery.fetcher, request);
 	enqueue(&discovery, request->pc);
-	while (discovery.head < discovery.tail && !discovery.failed)
+	while (discovery.head < (request->exact ? 1 : discovery.tail) && !discovery.failed)
 		discover_block(&discovery, discovery.queue[discovery.head++]);
 	if (discovery.failed || discovery.fetcher.failed)
 		error = -ENOMEM;

@@ -138,12 +138,17 @@ struct block {
 	uint32_t bytes;        /* of program code */
 	uint64_t next;         /* the pc that follows the last instruction */
 	live_set live_in, live_out, use, kill;
-	uint32_t offset; /* of its entry in the emitted code */
+	uint32_t offset; /* where other blocks of the region enter it in the emitted code */
+	/* See position.h. */
+	uint16_t lag;
+	uint32_t longest;
+	bool head; /* has no lag */
 };
 
 struct region {
 	uint64_t pc;
 	bool self_check;
+	bool exact; /* one block, and nothing leads back to it */
 	struct instruction *instructions; /* in the order of discovery */
 	uint32_t instruction_count, instruction_capacity;
 	struct map by_pc;     /* pc -> index of instruction */

@@ -144,6 +144,8 @@ void emit_rel8_here(struct emitter *emitter, uint32_t field)
 void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state)
 {
 	struct translation *out = emitter->out;
+	/* What speaks of another pc, or of the way there, is behind the instruction. */
+	bool behind = emitter->in_instruction && (pc != emitter->instruction_pc || (state & RECORD_TRANSIT));
 	struct record *record;
 
 	/* Nothing was emitted since the last one: only the newer one counts, unless it says less. */
@@ -155,7 +157,9 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state)
 		record = PUSH(emitter, out, records, record_count, record_capacity);
 	}
 	if (record)
-		*record = (struct record){.offset = out->code_size, .state = state, .pc = pc - emitter->pc};
+		*record = (struct record){.offset = out->code_size, .state = state,
+		        .executed = emitter->executed + behind,
+		        .pc = pc - emitter->pc};
 }
 
 /* -- instructions -------------------------------------------------------- */
@@ -378,14 +382,30 @@ void emit_count(struct emitter *emitter, int32_t count)
 		emit_u32(emitter, (uint32_t)-count);
 }
 
-void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t count, bool flags)
+void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count)
 {
+	emit_reload(emitter, reg, SLOT_POSITION);
+	emit_add_number(emitter, reg, count);
+	emit_spill(emitter, reg, SLOT_POSITION);
+}
+
+void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool flags)
+{
+	bool is_short = longest <= 128;
+
+	EMIT(emitter, 0x65, 0x48, is_short ? 0x83 : 0x81, 0x3d);
+	emit_fixup(emitter, FIXUP_SLOT, SLOT_POSITION, emit_offset(emitter), is_short ? 5 : 8);
+	emit_u32(emitter, 0);
+	if (is_short)
+		EMIT(emitter, (uint8_t)-longest);
+	else
+		emit_u32(emitter, -longest);
+
 	struct stop *stop = PUSH(emitter, emitter, stops, stop_count, stop_capacity);
 
 	EMIT(emitter, 0x0f, 0x8f);
 	if (stop)
-		*stop = (struct stop){
-		        .field = emit_offset(emitter), .count = count, .pc = pc, .flags = flags};
+		*stop = (struct stop){.field = emit_offset(emitter), .pc = pc, .flags = flags};
 	emit_u32(emitter, 0);
 }
 
@@ -540,7 +560,6 @@ static void emit_failures(struct emitter *emitter)
 /*
  * A block that would go beyond the next stop:
  *
- *     sub  qword gs:[SLOT_POSITION], count
  *    (flags restored)
  *     mov  gs:[SLOT_RCX], rcx
  *     mov  rcx, pc
@@ -553,7 +572,6 @@ static void emit_stops(struct emitter *emitter)
 
 		emit_rel32_to(emitter, stop->field, emit_offset(emitter));
 		emit_record(emitter, stop->pc, RECORD_TRANSIT);
-		emit_count(emitter, -(int32_t)stop->count);
 		if (stop->flags)
 			emit_flags_from_rax(emitter);
 		emit_spill(emitter, RCX, SLOT_RCX);

@@ -26,10 +26,9 @@ struct failure {
 	uint64_t pc;
 };
 
-/* A rel32 to code at the end of the translation that takes a block's count off again and stops there. */
+/* A rel32 to code at the end of the translation that stops before the block at pc. */
 struct stop {
 	uint32_t field;
-	uint32_t count;
 	uint64_t pc;
 	bool flags; /* the program's are in ah and al, and its rax is in SLOT_RAX */
 };
@@ -44,6 +43,10 @@ struct emitter {
 	uint32_t failure_count, failure_capacity;
 	struct stop *stops;
 	uint32_t stop_count, stop_capacity;
+	/* What records say of the count, see struct record: before the current instruction, or, without one, here. */
+	int32_t executed;
+	bool in_instruction;
+	uint64_t instruction_pc;
 	bool failed;
 };
 
@@ -104,8 +107,10 @@ void emit_probe(struct emitter *emitter);             /* the branch table, see r
 void emit_jump_failure(struct emitter *emitter, uint64_t pc);
 /* sub qword gs:[SLOT_POSITION], -count */
 void emit_count(struct emitter *emitter, int32_t count);
-/* jg to code that undoes the count and leaves for ROUTINE_STOP; `flags`: see struct stop */
-void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t count, bool flags);
+/* cmp qword gs:[SLOT_POSITION], -longest ; jg to code that leaves for ROUTINE_STOP; `flags`: see struct stop */
+void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool flags);
+/* The same as emit_count by a register that is free, without flags. */
+void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count);
 /* ah, al = the program's status flags, its rax in SLOT_RAX; and back */
 void emit_flags_to_rax(struct emitter *emitter);
 void emit_flags_from_rax(struct emitter *emitter);

@@ -7,11 +7,13 @@
  * effect has happened, registers we still have to put back belong to the state
  * at the next pc.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "translate/liveness.h"
 #include "translate/lowering.h"
 #include "translate/operand.h"
+#include "translate/position.h"
 
 /* -- memory operands ----------------------------------------------------- */
 
@@ -302,30 +304,192 @@ static void lower_plain(struct lowering *lowering, const struct instruction *ins
 
 /* -- direct branches ----------------------------------------------------- */
 
-/* jmp pc, for control that goes on there with the whole state in place; nothing if that comes next anyway. */
-static void lower_continue(struct lowering *lowering, uint64_t pc)
+/* Room for one more at the end of an array of the lowering's; NULL: out of memory. */
+static void *grow_list(struct lowering *lowering, void **list, uint32_t *count, uint32_t *capacity, size_t size)
 {
-	if (lowering->following && lowering->following->pc == pc)
+	if (*count == *capacity) {
+		uint32_t wanted = *capacity ? *capacity * 2 : 32;
+		void *grown = realloc(*list, wanted * size);
+
+		if (!grown) {
+			lowering->emitter->failed = true;
+			return NULL;
+		}
+		*list = grown;
+		*capacity = wanted;
+	}
+	return (char *)*list + (*count)++ * size;
+}
+
+static void add_detour(struct lowering *lowering, uint64_t target)
+{
+	struct detour *detour = grow_list(lowering, (void **)&lowering->detours, &lowering->detour_count,
+	        &lowering->detour_capacity, sizeof(*detour));
+
+	if (detour)
+		*detour = (struct detour){lowering->block, target, emit_offset(lowering->emitter)};
+}
+
+/* jmp or jcc to pc: a site, unless it is to a block with a lag. */
+static void lower_branch(struct lowering *lowering, unsigned condition, uint64_t pc)
+{
+	struct emitter *emitter = lowering->emitter;
+	const struct block *to = position_inner(lowering->region, pc);
+
+	if (!to || !to->lag) {
+		emit_site(emitter, condition, pc);
 		return;
-	emit_record(lowering->emitter, pc, RECORD_BOUNDARY | RECORD_TRANSIT);
-	emit_site(lowering->emitter, JMP, pc);
+	}
+	if (condition == JMP)
+		EMIT(emitter, 0xe9);
+	else
+		EMIT(emitter, 0x0f, 0x80 | condition);
+
+	struct inner_branch *branch = grow_list(lowering, (void **)&lowering->inner, &lowering->inner_count,
+	        &lowering->inner_capacity, sizeof(*branch));
+
+	if (branch)
+		*branch = (struct inner_branch){to, emit_offset(emitter)};
+	emit_u32(emitter, 0);
+}
+
+static void link_inner(struct lowering *lowering)
+{
+	for (uint32_t i = 0; i < lowering->inner_count; i++)
+		emit_rel32_to(lowering->emitter, lowering->inner[i].field, lowering->inner[i].to->offset);
+	free(lowering->inner);
+}
+
+/* Behind the last instruction of the block, on the way to pc: what records say from here on. */
+static void be_counted(struct lowering *lowering, uint64_t pc)
+{
+	const struct block *to = position_inner(lowering->region, pc);
+
+	lowering->emitter->in_instruction = false;
+	lowering->emitter->executed = to ? to->lag : 0;
+}
+
+/* May our code overwrite the flags where the block is entered? */
+static bool flags_free_at(const struct lowering *lowering, const struct block *block)
+{
+	return lowering->request->mode == TRANSLATE_RUN ? liveness_flags_dead_at_entry(block)
+	                                                : liveness_flags_unread_at_entry(block);
 }
 
 /*
- *     jcc  target
+ * Where flags are free:
+ *
+ *     sub  qword gs:[SLOT_POSITION], -count
+ *
+ * and elsewhere:
+ *
+ *     mov  gs:[SLOT_SCRATCH_A], rcx
+ *     mov  rcx, gs:[SLOT_POSITION]
+ *     lea  rcx, [rcx+count]
+ *     mov  gs:[SLOT_POSITION], rcx
+ *     mov  rcx, gs:[SLOT_SCRATCH_A]
+ */
+static void lower_count(struct lowering *lowering, int32_t count, bool flags_free, uint64_t pc)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	if (!count)
+		return;
+	if (flags_free) {
+		emit_count(emitter, count);
+		return;
+	}
+	emit_spill(emitter, RCX, SLOT_SCRATCH_A);
+	emit_record(emitter, pc, RECORD_TRANSIT | in_a(RCX));
+	emit_count_by(emitter, RCX, count);
+	emit_reload(emitter, RCX, SLOT_SCRATCH_A);
+}
+
+/* On the way to pc; where a jump is nothing else yet, it is the jump's own boundary. */
+static void emit_way(struct lowering *lowering, uint64_t pc)
+{
+	if (emit_offset(lowering->emitter) != lowering->start)
+		emit_record(lowering->emitter, pc, RECORD_BOUNDARY | RECORD_TRANSIT);
+}
+
+/* Counts on the edge from the end of `from` to pc; afterwards the whole state is in place for pc. */
+static void lower_edge(struct lowering *lowering, const struct block *from, uint64_t pc)
+{
+	const struct block *to = position_inner(lowering->region, pc);
+
+	emit_way(lowering, pc);
+	if (!request_counts(lowering->request))
+		return;
+	lower_count(lowering, position_difference(lowering->region, from, pc), to && flags_free_at(lowering, to), pc);
+	be_counted(lowering, pc);
+	emit_way(lowering, pc);
+}
+
+void lower_count_by(struct lowering *lowering, uint8_t reg)
+{
+	if (request_counts(lowering->request))
+		emit_count_by(lowering->emitter, reg, (int32_t)(lowering->block->lag + lowering->block->count));
+}
+
+/* jmp pc, for control that goes on there with the whole state in place; nothing if that comes next anyway. */
+static void lower_continue(struct lowering *lowering, uint64_t pc)
+{
+	lower_edge(lowering, lowering->block, pc);
+	if (lowering->following && lowering->following->pc == pc && position_inner(lowering->region, pc))
+		return;
+	lower_branch(lowering, JMP, pc);
+}
+
+/* The block's last instruction was lowered, and control may still be behind it. */
+static void back_to_instruction(struct lowering *lowering, int32_t executed)
+{
+	lowering->emitter->in_instruction = true;
+	lowering->emitter->executed = executed;
+}
+
+/*
+ *     jcc  target       ; or to a detour, where something is counted on the way
  *    (jmp  next)
  */
 static void lower_conditional(struct lowering *lowering, const struct instruction *instruction)
 {
-	emit_site(lowering->emitter, instruction->opcode & 15, instruction->target);
+	struct emitter *emitter = lowering->emitter;
+	uint8_t condition = instruction->opcode & 15;
+
+	if (!request_counts(lowering->request) ||
+	        position_difference(lowering->region, lowering->block, instruction->target) == 0) {
+		lower_branch(lowering, condition, instruction->target);
+	} else {
+		EMIT(emitter, 0x0f, 0x80 | condition);
+		add_detour(lowering, instruction->target);
+		emit_u32(emitter, 0);
+	}
 	lower_continue(lowering, next_pc(instruction));
+}
+
+/*
+ *     count
+ *     jmp  target
+ */
+static void lower_detours(struct lowering *lowering)
+{
+	for (uint32_t i = 0; i < lowering->detour_count && !lowering->emitter->failed; i++) {
+		const struct detour *detour = &lowering->detours[i];
+
+		emit_rel32_to(lowering->emitter, detour->field, emit_offset(lowering->emitter));
+		lowering->emitter->in_instruction = false;
+		lowering->emitter->executed = (int32_t)(detour->from->lag + detour->from->count);
+		lower_edge(lowering, detour->from, detour->target);
+		lower_branch(lowering, JMP, detour->target);
+	}
+	free(lowering->detours);
 }
 
 /*
  * These only have a short form:
  *
  *     loop taken
- *     jmp  next        ; a short jump over the other one where next follows anyway
+ *     jmp  next        ; a jump over the other one where next follows anyway
  * taken:
  *     jmp  target
  */
@@ -333,25 +497,28 @@ static void lower_loop(struct lowering *lowering, const struct instruction *inst
 {
 	struct emitter *emitter = lowering->emitter;
 	uint64_t next = next_pc(instruction);
-	bool follows = lowering->following && lowering->following->pc == next;
+	bool follows = lowering->following && lowering->following->pc == next && position_inner(lowering->region, next);
+	int32_t executed = emitter->executed;
 	uint32_t taken, over = 0;
 
 	if (instruction->address32)
 		EMIT(emitter, 0x67);
 	EMIT(emitter, instruction->opcode, 0);
 	taken = emit_offset(emitter) - 1;
-	emit_record(emitter, next, RECORD_BOUNDARY | RECORD_TRANSIT);
+	lower_edge(lowering, lowering->block, next);
 	if (follows) {
-		EMIT(emitter, 0xeb, 0);
-		over = emit_offset(emitter) - 1;
+		EMIT(emitter, 0xe9);
+		over = emit_offset(emitter);
+		emit_u32(emitter, 0);
 	} else {
-		emit_site(emitter, JMP, next);
+		lower_branch(lowering, JMP, next);
 	}
 	emit_rel8_here(emitter, taken);
-	emit_record(emitter, instruction->target, RECORD_BOUNDARY | RECORD_TRANSIT);
-	emit_site(emitter, JMP, instruction->target);
+	back_to_instruction(lowering, executed);
+	lower_edge(lowering, lowering->block, instruction->target);
+	lower_branch(lowering, JMP, instruction->target);
 	if (follows)
-		emit_rel8_here(emitter, over);
+		emit_rel32_to(emitter, over, emit_offset(emitter));
 }
 
 /* push qword [rip+literal]: the program's return address */
@@ -368,8 +535,8 @@ static void emit_push_return(struct emitter *emitter, const struct instruction *
 static void lower_call(struct lowering *lowering, const struct instruction *instruction)
 {
 	emit_push_return(lowering->emitter, instruction);
-	emit_record(lowering->emitter, instruction->target, RECORD_BOUNDARY | RECORD_TRANSIT);
-	emit_site(lowering->emitter, JMP, instruction->target);
+	lower_edge(lowering, lowering->block, instruction->target);
+	lower_branch(lowering, JMP, instruction->target);
 }
 
 /* -- indirect branches --------------------------------------------------- */
@@ -438,6 +605,7 @@ static void lower_indirect(struct lowering *lowering, const struct instruction *
 		emit_spill(lowering->emitter, R11, SLOT_UNDER_STACK);
 		emit_push_return(lowering->emitter, instruction);
 	}
+	lower_count_by(lowering, R11);
 	emit_probe(lowering->emitter);
 }
 
@@ -454,6 +622,7 @@ static void lower_return(struct lowering *lowering, const struct instruction *in
 	EMIT(lowering->emitter, 0x59);
 	if (instruction->pop)
 		emit_add_number(lowering->emitter, RSP, instruction->pop);
+	lower_count_by(lowering, R11);
 	emit_probe(lowering->emitter);
 }
 
@@ -470,6 +639,7 @@ static void lower_syscall(struct lowering *lowering, const struct instruction *i
 
 	emit_spill(emitter, RCX, SLOT_RCX);
 	emit_record(emitter, instruction->pc, RECORD_RCX);
+	lower_count_by(lowering, RCX);
 	emit_address(emitter, RCX, next_pc(instruction));
 	emit_routine(emitter, ROUTINE_SYSCALL);
 }
@@ -484,6 +654,7 @@ static void lower_emulate_end(struct lowering *lowering, const struct instructio
 	struct emitter *emitter = lowering->emitter;
 
 	emit_slot_number(emitter, SLOT_DETAIL, instruction->detail);
+	lower_count_by(lowering, RCX);
 	emit_address(emitter, RCX, instruction->pc);
 	emit_routine(emitter, ROUTINE_EMULATE);
 }
@@ -600,7 +771,8 @@ static void lower_instruction(struct lowering *lowering, const struct instructio
 		lower_plain(lowering, instruction);
 		break;
 	case KIND_JUMP:
-		emit_site(emitter, JMP, instruction->target);
+		lower_edge(lowering, lowering->block, instruction->target);
+		lower_branch(lowering, JMP, instruction->target);
 		break;
 	case KIND_CONDITIONAL:
 		lower_conditional(lowering, instruction);
@@ -749,47 +921,12 @@ static void lower_check(struct lowering *lowering, const struct block *block)
 }
 
 /*
- * Counts the instructions of the block that begins here, all at once; whoever
- * leaves it in the middle takes those off that were not executed, see
- * directory_left. Where flags are dead:
- *
- *     sub  qword gs:[SLOT_POSITION], -count
- *
- * and elsewhere:
- *
- *     mov  gs:[SLOT_SCRATCH_A], rcx
- *     mov  rcx, gs:[SLOT_POSITION]
- *     lea  rcx, [rcx+count]
- *     mov  gs:[SLOT_POSITION], rcx
- *     mov  rcx, gs:[SLOT_SCRATCH_A]
- */
-static void lower_position(struct lowering *lowering, const struct block *block)
-{
-	struct emitter *emitter = lowering->emitter;
-
-	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
-	bool dead = lowering->request->mode == TRANSLATE_RECORD ? liveness_flags_unread_at_entry(block)
-	                                                        : liveness_flags_dead_at_entry(block);
-
-	if (dead) {
-		emit_count(emitter, (int32_t)block->count);
-		return;
-	}
-	emit_spill(emitter, RCX, SLOT_SCRATCH_A);
-	emit_record(emitter, block->pc, RECORD_TRANSIT | in_a(RCX));
-	emit_reload(emitter, RCX, SLOT_POSITION);
-	emit_add_number(emitter, RCX, block->count);
-	emit_spill(emitter, RCX, SLOT_POSITION);
-	emit_record(emitter, block->pc, in_a(RCX));
-	emit_reload(emitter, RCX, SLOT_SCRATCH_A);
-}
-
-/*
- * Replay: counts the block that begins here, unless the next stop is inside it.
- * SLOT_POSITION says how many instructions are left until then, as a negative number:
+ * Replay stops before the block where control might get beyond the next event before it
+ * comes to another such place. SLOT_POSITION says how many instructions are left until then, as a
+ * negative number:
  *
  *    (mov  gs:[SLOT_RAX], rax ; lahf ; seto al      ; where flags are read later
- *     sub  qword gs:[SLOT_POSITION], -count
+ *     cmp  qword gs:[SLOT_POSITION], -longest
  *     jg   stop
  *    (add  al, 127 ; sahf ; mov rax, gs:[SLOT_RAX])
  *
@@ -801,13 +938,38 @@ static void lower_stop(struct lowering *lowering, const struct block *block)
 	struct emitter *emitter = lowering->emitter;
 	bool keep = lowering->request->keep_flags || !liveness_flags_unread_at_entry(block);
 
+	if (lowering->request->mode != TRANSLATE_REPLAY || lowering->request->exact)
+		return;
 	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	if (keep)
 		emit_flags_to_rax(emitter);
-	emit_count(emitter, (int32_t)block->count);
-	emit_jump_stop(emitter, block->pc, block->count, keep);
+	emit_jump_stop(emitter, block->pc, block->longest, keep);
 	if (keep)
 		emit_flags_from_rax(emitter);
+}
+
+/*
+ * The way into a block with a lag for those who come from elsewhere:
+ *
+ *     take the lag off
+ *     jmp  block
+ */
+static void lower_outer_entry(struct lowering *lowering, const struct block *block)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	emitter->in_instruction = false;
+	emitter->executed = 0;
+	if (!emit_entry(emitter, block->pc, false))
+		return;
+	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
+	lower_stop(lowering, block);
+	lower_count(lowering, -(int32_t)block->lag, flags_free_at(lowering, block), block->pc);
+	emitter->executed = block->lag;
+	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
+	EMIT(emitter, 0xe9);
+	emit_u32(emitter, 0);
+	emit_rel32_to(emitter, emit_offset(emitter) - 4, block->offset);
 }
 
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
@@ -824,29 +986,31 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 		thunk_next = emit_thunk(emitter, block->pc, lowering->request->loop_is_fast, &thunk);
 	}
 
-	struct entry *entry = emit_entry(emitter, block->pc, first->resumed);
+	emitter->executed = block->lag;
+	if (!block->lag) {
+		struct entry *entry = emit_entry(emitter, block->pc, first->resumed);
 
-	if (!entry)
-		return;
-	entry->thunk = thunk;
-	entry->thunk_next = thunk_next;
-	block->offset = entry->offset;
+		if (!entry)
+			return;
+		entry->thunk = thunk;
+		entry->thunk_next = thunk_next;
+	}
+	block->offset = emit_offset(emitter);
+	lowering->block = block;
 	if (lowering->request->self_check)
 		lower_check(lowering, block);
-	if (lowering->request->mode == TRANSLATE_REPLAY) {
-		if (!lowering->request->exact)
-			lower_stop(lowering, block);
-	} else if (request_counts(lowering->request)) {
-		lower_position(lowering, block);
-	}
+	if (!block->lag)
+		lower_stop(lowering, block);
 	for (uint32_t i = 0; i < block->count; i++) {
-		lowering->left = block->count - i;
+		emitter->in_instruction = true;
+		emitter->executed = (int32_t)(block->lag + i);
+		emitter->instruction_pc = region_at(lowering->region, block, i)->pc;
 		lower_instruction(lowering, region_at(lowering->region, block, i));
 	}
-	if (lowering->request->exact)
-		emit_exit(emitter, block->next);
-	else if (last->kind < KIND_JUMP)
+	if (last->kind < KIND_JUMP)
 		lower_continue(lowering, block->next);
+	emitter->in_instruction = false;
+	emitter->executed = 0;
 }
 
 void lower_region(struct emitter *emitter, struct region *region, const struct translate_request *request)
@@ -863,5 +1027,13 @@ void lower_region(struct emitter *emitter, struct region *region, const struct t
 		falls = instruction_falls_through(region_at(region, block, block->count - 1));
 		reached = block->next;
 	}
+	for (uint32_t i = 0; i < region->block_count && !emitter->failed; i++) {
+		if (region->blocks[i].lag)
+			lower_outer_entry(&lowering, &region->blocks[i]);
+	}
+	lower_detours(&lowering);
+	link_inner(&lowering);
 	shadow_misses(&lowering);
+	emitter->in_instruction = false;
+	emitter->executed = 0;
 }

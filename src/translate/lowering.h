@@ -7,10 +7,24 @@
 /* A compare with the shadow that may fail, see shadow.c. */
 struct miss {
 	const struct instruction *instruction;
-	uint32_t start, left; /* as in struct lowering */
+	uint32_t start;   /* as in struct lowering */
+	int32_t executed; /* as in struct record, before the instruction */
 	uint32_t state;       /* RECORD_*: what is borrowed when it fails */
 	uint32_t fields[4];   /* the rel32s that lead to it */
 	unsigned field_count;
+};
+
+/* A conditional branch on whose way something is counted; the code for that comes behind the last block. */
+struct detour {
+	const struct block *from;
+	uint64_t target;
+	uint32_t field; /* the rel32 that leads to it */
+};
+
+/* A branch to a block with a lag: it leads to no other place, ever, so it is no site. */
+struct inner_branch {
+	const struct block *to;
+	uint32_t field;
 };
 
 struct lowering {
@@ -19,7 +33,11 @@ struct lowering {
 	const struct translate_request *request;
 	const struct block *following; /* the block that is emitted next, or NULL */
 	uint32_t start;                /* where the code of the current instruction begins */
-	uint32_t left;                 /* instructions of the block from the current one on */
+	const struct block *block;     /* the current one */
+	struct detour *detours;
+	uint32_t detour_count, detour_capacity;
+	struct inner_branch *inner;
+	uint32_t inner_count, inner_capacity;
 	struct miss *misses;
 	uint32_t miss_count, miss_capacity;
 	struct miss spare; /* for when there is no memory for more */
@@ -53,6 +71,8 @@ static inline uint64_t next_pc(const struct instruction *instruction)
 void lower_probe_spills(struct lowering *lowering, const struct instruction *instruction);
 /* rcx = the operand's full address, segment base included, with the program's rcx in its slot. */
 void lower_address(struct lowering *lowering, const struct instruction *instruction);
+/* The current block is left at its end, for good, with a register that is free: the slot is exact afterwards. */
+void lower_count_by(struct lowering *lowering, uint8_t reg);
 
 /* ---- shadow.c: with the shadow kept up to date ---- */
 /* An instruction with an access_kind. */

@@ -95,16 +95,16 @@
 
 /*
  * What ROUTINE_ACCESS is asked for, in SLOT_DETAIL, about `size` bytes at
- * SLOT_ADDRESS; `left` as in directory_left. rcx leads to a place in the code cache
+ * SLOT_ADDRESS; `executed` as in struct record. rcx leads to a place in the code cache
  * whose record tells the state: that is where it goes on.
  */
 #define ACCESS_READ  1 /* make the shadow what memory is, and log what differed */
 #define ACCESS_WRITE 2 /* fault now if memory cannot be written */
 #define ACCESS_COPY  4 /* make memory what the shadow is */
-#define ACCESS_DETAIL(what, size, left) ((what) | (size) << 4 | (left) << 16)
+#define ACCESS_DETAIL(what, size, executed) ((what) | (size) << 4 | (executed) << 16)
 #define ACCESS_WHAT(detail)             ((detail)&15)
 #define ACCESS_SIZE(detail)             ((detail) >> 4 & 0xfff)
-#define ACCESS_LEFT(detail)             ((detail) >> 16)
+#define ACCESS_EXECUTED(detail)             ((detail) >> 16)
 
 /*
  * What ROUTINE_EMULATE is asked for. SLOT_DETAIL holds
@@ -224,6 +224,7 @@
 struct record {
 	uint32_t offset; /* into the code it describes */
 	uint32_t state;
+	int32_t executed; /* instructions that are not in SLOT_POSITION yet */
 	int64_t pc; /* program pc of the instruction, relative to the translation's own pc */
 };
 #endif

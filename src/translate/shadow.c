@@ -334,7 +334,7 @@ static struct miss *add_miss(
 
 	*miss = (struct miss){.instruction = instruction,
 	        .start = lowering->start,
-	        .left = lowering->left,
+	        .executed = lowering->emitter->executed,
 	        .state = state | (flags_saved ? RECORD_FLAGS : 0)};
 	return miss;
 }
@@ -390,6 +390,9 @@ static void emit_miss(struct lowering *lowering, const struct miss *miss)
 	const struct instruction *instruction = miss->instruction;
 	unsigned size = instruction->access_size ? instruction->access_size : 8;
 
+	emitter->in_instruction = true;
+	emitter->instruction_pc = instruction->pc;
+	emitter->executed = miss->executed;
 	for (unsigned i = 0; i < miss->field_count; i++)
 		emit_rel32_to(emitter, miss->fields[i], emit_offset(emitter));
 	emit_record(emitter, instruction->pc, miss->state);
@@ -406,7 +409,7 @@ static void emit_miss(struct lowering *lowering, const struct miss *miss)
 	emit_record(emitter, instruction->pc, 0);
 	emit_accessed(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
-	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_READ, size, miss->left));
+	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_READ, size, (uint32_t)miss->executed));
 	emit_leave_to(lowering, miss->start);
 }
 
@@ -642,7 +645,7 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 
 	lower_address(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
-	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_WRITE, size, lowering->left));
+	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_WRITE, size, (uint32_t)emitter->executed));
 	emit_leave_to(lowering, 0);
 	field = emit_offset(emitter) - 5 - 4;
 	emit_rel32_to(emitter, field, emit_offset(emitter));
@@ -655,7 +658,7 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	EMIT(emitter, 0x65);
 	operand_replace_offset(emitter, instruction, RCX, 0);
 	emit_record(emitter, next_pc(instruction), RECORD_RCX);
-	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_COPY, size, lowering->left - 1));
+	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_COPY, size, (uint32_t)emitter->executed + 1));
 	emit_leave_to(lowering, 0);
 	field = emit_offset(emitter) - 5 - 4;
 	emit_rel32_to(emitter, field, emit_offset(emitter));
@@ -866,7 +869,10 @@ void shadow_call(struct lowering *lowering, const struct instruction *instructio
 	emit_record(emitter, instruction->pc, in_b(R11));
 	push_return(lowering, instruction, R11);
 	emit_record(emitter, instruction->target, RECORD_TRANSIT | in_b(R11));
+	lower_count_by(lowering, R11); /* a block that is called has no lag */
 	emit_reload(emitter, R11, SLOT_SCRATCH_B);
+	emitter->in_instruction = false;
+	emitter->executed = 0;
 	emit_record(emitter, instruction->target, RECORD_BOUNDARY | RECORD_TRANSIT);
 	emit_site(emitter, JMP, instruction->target);
 }
@@ -942,6 +948,7 @@ void shadow_indirect(struct lowering *lowering, const struct instruction *instru
 		emit_spill(emitter, R11, SLOT_UNDER_STACK);
 		push_return(lowering, instruction, R11);
 	}
+	lower_count_by(lowering, R11);
 	emit_probe(emitter);
 }
 
@@ -959,5 +966,6 @@ void shadow_return(struct lowering *lowering, const struct instruction *instruct
 	emit_move(emitter, RCX, RSP);
 	load_target(lowering, instruction, false, lowering->request->low_stack);
 	emit_add_number(emitter, RSP, 8 + instruction->pop);
+	lower_count_by(lowering, R11);
 	emit_probe(emitter);
 }

@@ -114,8 +114,8 @@ struct translate_request {
 	/* Count the program's instructions in SLOT_POSITION; recording and replay do anyway. */
 	bool count;
 	enum translate_mode mode;
-	/* Replay: just so many instructions from pc on, in a straight line, then ROUTINE_EXIT; nothing is
-	 * counted, and nothing leads there but entry[0]. 0: as much as there is. */
+	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
+	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */
 	unsigned exact;
 	/* Replay: keep flags where the program does not read them, too: the code may become another one, which
 	 * does, right where a block of it is entered and left again for that reason. */
@@ -132,8 +132,7 @@ static inline bool request_counts(const struct translate_request *request)
 	return request->count || request->mode != TRANSLATE_RUN;
 }
 
-/* Returns 0, -EFAULT when not a single byte at pc can be read, -ENOMEM, or -EINVAL when `exact` instructions
- * from pc on are more than one block. */
+/* Returns 0, -EFAULT when not a single byte at pc can be read, or -ENOMEM. */
 int translate(const struct translate_request *request, struct translation *out);
 
 /* Small pieces that a code cache needs besides. Each has one entry or none, and a record for every address.

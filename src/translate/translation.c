@@ -8,6 +8,7 @@
 
 #include "translate/liveness.h"
 #include "translate/lower.h"
+#include "translate/position.h"
 #include "translate/translate.h"
 
 /* Copies the program bytes of each block; blocks that follow each other make one stretch. */
@@ -59,15 +60,6 @@ static void put_first_entry_first(struct translation *out)
 	}
 }
 
-/* One block of so many instructions, none of which ends it. */
-static bool is_exact(const struct region *region, uint32_t count)
-{
-	const struct block *block = &region->blocks[0];
-
-	return region->block_count == 1 && block->count == count &&
-	       region_at(region, block, count - 1)->kind < KIND_JUMP;
-}
-
 int translate(const struct translate_request *request, struct translation *out)
 {
 	struct emitter emitter;
@@ -77,15 +69,13 @@ int translate(const struct translate_request *request, struct translation *out)
 	*out = (struct translation){0};
 	if (error)
 		return error;
-	if (request->exact && !is_exact(&region, request->exact)) {
-		region_deinit(&region);
-		return -EINVAL;
-	}
 	emit_init(&emitter, out, request->pc);
-	if (request_counts(request))
+	if (request_counts(request)) {
 		liveness_compute(&region);
+		position_plan(&region);
+	}
 	lower_region(&emitter, &region, request);
-	emit_tail(&emitter, &region);
+	emit_tail(&emitter, request->exact ? NULL : &region);
 	if (!emitter.failed && copy_sources(&region, out) != 0)
 		emitter.failed = true;
 	out->callees = region.callees;
