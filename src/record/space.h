@@ -167,8 +167,9 @@ bool space_is_watched(const struct space *space, uint64_t start, uint64_t end);
 /* The requests of layout.h. */
 enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2]);
-/* Replay: code for just so many instructions from pc on, see struct translate_request. 0 or -errno. */
-int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t *address);
+/* Replay: code for just so many instructions from pc on, see struct translate_request; reply[0] is where,
+ * reply[1] how many. 0 or -errno. */
+int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t reply[2]);
 /* Translates what an earlier process asked for at this point; false when nothing is known of that. */
 bool space_translate_expected(struct space *space, struct memory *memory);
 /* Translates something that may be asked for soon; false when there is nothing. */

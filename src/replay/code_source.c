@@ -320,11 +320,14 @@ uint32_t code_source_file(struct code_source *source, uint64_t address, uint64_t
 	return piece->file;
 }
 
-bool code_source_is_replaced(void *context, uint64_t address)
+bool code_source_is_replaced(void *context, uint64_t address, size_t size)
 {
 	struct code_source *source = context;
-	uint64_t end;
-	const struct code_piece *piece = choose(source, address, &end);
 
-	return piece && source->replaced[piece - source->history->pieces];
+	for (uint64_t at = address, end; at < address + size; at = end) {
+		const struct code_piece *piece = choose(source, at, &end);
+		if (piece && source->replaced[piece - source->history->pieces])
+			return true;
+	}
+	return false;
 }

@@ -29,6 +29,6 @@ bool code_source_piece_changes(const struct code_source *source, uint32_t piece)
 /* As in struct memory_source; the context is the source. */
 size_t code_source_read(void *context, uint64_t address, uint8_t *bytes, size_t size);
 bool code_source_has_page(void *context, uint64_t address);
-bool code_source_is_replaced(void *context, uint64_t address);
+bool code_source_is_replaced(void *context, uint64_t address, size_t size);
 
 #endif

@@ -359,8 +359,8 @@ static enum status step_for(struct session *s, const uint64_t *arguments, uint64
 	int error;
 
 	do
-		error = space_step(target->space, &target->memory, arguments[0], (unsigned)arguments[1],
-		        &reply[0]);
+		error = space_step(
+		        target->space, &target->memory, arguments[0], (unsigned)arguments[1], reply);
 	while (make_room(s) && !s->done);
 	return error ? STATUS_FAULT : STATUS_OK;
 }

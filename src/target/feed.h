@@ -93,11 +93,15 @@ enum feed_divergence {
 	DIVERGED_FAULT,     /* a fault that was not recorded; the second argument is the signal */
 };
 
-/* Code that executes exactly `count` instructions from pc on; found by a hash of both. */
+/*
+ * Code that executes `length` instructions from pc on: as many as were wanted, or, with
+ * `wanted` 0, all of a block, which serves whoever wants more. Found by a hash of pc and wanted.
+ */
 struct feed_step {
 	uint64_t pc, code;
-	uint32_t count;
-	uint32_t generation; /* of the code cache, when it was found */
+	uint32_t wanted, length;
+	uint32_t generation; /* of the code cache, when it was found; never 0 */
+	uint32_t padding;
 };
 #define FEED_STEPS 16384
 

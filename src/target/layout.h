@@ -178,7 +178,7 @@ enum operation {
 	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that */
 	OP_LOG,       /* thread number, LOG_*: take what is in its log */
 	OP_FEED,      /* replay: give more events */
-	OP_STEP,      /* replay: pc, count -> address of code that executes just so many instructions of a block */
+	OP_STEP,      /* replay: pc, count -> code that executes just so many instructions of a block; how many */
 	OP_DIVERGED,  /* replay: what the thread does is not what was recorded */
 };
 
