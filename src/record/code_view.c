@@ -38,12 +38,18 @@ void code_view_deinit(struct code_view *view)
 	mapped_files_deinit(&view->files);
 }
 
-static void add_piece(struct code_view *view, const struct runner *runner, struct code_piece piece)
+static void add_piece(
+        struct code_view *view, const struct runner *runner, struct code_piece piece, bool replaces)
 {
+	uint32_t before = view->news.count;
+
 	piece.thread = runner->thread;
 	piece.position = runner->position;
 	if (!code_history_add(&view->news, &piece))
 		abort();
+	view->count += view->news.count - before;
+	if (replaces)
+		view->replaced = view->count;
 }
 
 /* ---- bytes ---- */
@@ -69,11 +75,30 @@ static struct code_page *get_page(struct code_view *view, uint64_t address)
 	return page;
 }
 
+static uint32_t first_behind(const struct code_view *view, uint64_t address);
+
+/* Is anything known of [start, end)? */
+static bool is_known(const struct code_view *view, uint64_t start, uint64_t end)
+{
+	uint32_t extent = first_behind(view, start);
+
+	if (extent < view->extents.count && view->extents.items[extent].start < end)
+		return true;
+	for (uint64_t at = start & -CODE_PAGE; at < end; at += CODE_PAGE) {
+		const struct code_page *page = find_page(view, at);
+		uint64_t from = start > at ? start - at : 0, to = end - at < CODE_PAGE ? end - at : CODE_PAGE;
+		if (page && memchr(page->known + from, true, to - from))
+			return true;
+	}
+	return false;
+}
+
 static void add_bytes(struct code_view *view, const struct runner *runner, const struct mapping *mapping,
         uint64_t address, const uint8_t *bytes, uint32_t size)
 {
 	struct code_page *page = get_page(view, address);
 	uint32_t offset = address % CODE_PAGE;
+	bool replaces = is_known(view, address, address + size);
 
 	page->inode = mapping ? mapping->inode : 0;
 	page->origin = mapping && mapping->inode ? mapping->start - mapping->offset : 0;
@@ -81,7 +106,8 @@ static void add_bytes(struct code_view *view, const struct runner *runner, const
 	memset(page->known + offset, true, size);
 	add_piece(view, runner,
 	        (struct code_piece){
-	                .address = address, .size = size, .file = EVENT_FILE_NONE, .bytes = bytes});
+	                .address = address, .size = size, .file = EVENT_FILE_NONE, .bytes = bytes},
+	        replaces);
 }
 
 /* ---- files ---- */
@@ -151,7 +177,8 @@ static void add_known(
 			        (struct code_piece){.address = page->address + i,
 			                .size = next - i,
 			                .file = EVENT_FILE_NONE,
-			                .bytes = page->bytes + i});
+			                .bytes = page->bytes + i},
+			        true);
 	}
 }
 
@@ -206,13 +233,15 @@ static bool add_file(struct code_view *view, const struct runner *runner, const 
 	if (address < extent.start || address + size > extent.end ||
 	        !mapped_files_have(&view->files, file, extent.offset + (address - extent.start), bytes, size))
 		return false;
+	bool replaces = is_known(view, extent.start, extent.end);
 	mapped_files_note(&view->files, file, &runner->memory->maps);
 	put_extent(view, &extent);
 	add_piece(view, runner,
 	        (struct code_piece){.address = extent.start,
 	                .size = extent.end - extent.start,
 	                .file = file,
-	                .offset = extent.offset});
+	                .offset = extent.offset},
+	        replaces);
 	settle_pages(view, runner, &extent, mapping);
 	return true;
 }

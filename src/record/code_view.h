@@ -26,6 +26,8 @@ struct code_view {
 	struct index page_index;            /* by address */
 	VECTOR(struct code_page *) pages;
 	struct code_history news; /* pieces that nobody has taken yet */
+	uint32_t count;           /* of all pieces */
+	uint32_t replaced;        /* so many there were when one last replaced others; 0: none did */
 };
 
 void code_view_deinit(struct code_view *view);

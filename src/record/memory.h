@@ -27,6 +27,8 @@ struct memory_source {
 	size_t (*read)(void *context, uint64_t address, uint8_t *bytes, size_t size);
 	/* Is anything known of the page that contains the address? */
 	bool (*has_page)(void *context, uint64_t address);
+	/* Will any of these bytes be replaced one day? */
+	bool (*is_replaced)(void *context, uint64_t address, size_t size);
 	void *context;
 };
 

@@ -275,6 +275,11 @@ void recorder_code(struct recorder *recorder, uint32_t thread, uint64_t position
 		write_code(recorder);
 }
 
+uint32_t recorder_replaced(const struct recorder *recorder)
+{
+	return recorder->view.replaced;
+}
+
 /* ---- logs ---- */
 
 static struct recorded_thread *find_thread(struct recorder *recorder, uint32_t id)

@@ -67,6 +67,8 @@ bool recorder_wants_keyframe(struct recorder *recorder, const struct log *log);
  * source stretch of a region, every time a region is placed for it. `memory` is the
  * program's; it tells which file is mapped there.
  */
+/* Number of pieces of the code history when one last replaced others; 0: none did. */
+uint32_t recorder_replaced(const struct recorder *recorder);
 void recorder_code(struct recorder *recorder, uint32_t thread, uint64_t position, struct memory *memory,
         uint64_t address, const uint8_t *bytes, uint32_t size);
 

@@ -370,6 +370,7 @@ struct reading {
 	struct memory *memory;
 	enum code_mode mode; /* of the page the request is for; others are left for later */
 	uint64_t pc;         /* what the request is for */
+	bool replaced;       /* some of what was read will be replaced, see struct memory_source */
 };
 
 /*
@@ -396,8 +397,11 @@ static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 	const struct memory_source *source = reading->memory->source;
 	size_t done = 0;
 
-	if (source)
-		return source->read(source->context, pc, bytes, size);
+	if (source) {
+		done = source->read(source->context, pc, bytes, size);
+		reading->replaced |= source->is_replaced(source->context, pc, done);
+		return done;
+	}
 	while (done < size) {
 		uint64_t address = pc + done, page = address & -CODE_PAGE;
 		enum code_mode mode = page_mode(reading->space, reading->memory, address);
@@ -513,6 +517,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .loop_is_fast = space->loop_is_fast,
 	        .count = space->count,
 	        .mode = space->mode,
+	        .keep_flags = &reading->replaced,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
 	};
@@ -572,7 +577,7 @@ static int translate_region(struct space *space, struct reading *reading, uint64
 /* Remembers the order of requests for the processes to come. */
 static void note_request(struct space *space, struct memory *memory, uint64_t pc, bool indirect)
 {
-	struct reading reading = {space, memory, CODE_PLAIN, pc};
+	struct reading reading = {space, memory, CODE_PLAIN, pc, false};
 	const struct mapping *mapping = library_mapping(space, &reading, pc);
 	uint32_t number = mapping ? library_number(space->library, mapping, pc, indirect) : LIBRARY_NONE;
 
@@ -588,7 +593,7 @@ static void note_request(struct space *space, struct memory *memory, uint64_t pc
 /* While the program runs what it asked for, the supervisor goes on with what it may ask for next. */
 static bool make_ahead(struct space *space, struct memory *memory, uint64_t pc)
 {
-	struct reading reading = {space, memory, CODE_PLAIN, pc};
+	struct reading reading = {space, memory, CODE_PLAIN, pc, false};
 
 	const struct mapping *mapping = space->on_code ? memory_mapping(memory, pc) : NULL;
 
@@ -647,7 +652,7 @@ bool space_translate_ahead(struct space *space, struct memory *memory)
 static enum status obtain(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2])
 {
-	struct reading reading = {space, memory, page_mode(space, memory, pc), pc};
+	struct reading reading = {space, memory, page_mode(space, memory, pc), pc, false};
 	uint32_t entry = entry_for(space, pc);
 
 	/* The vsyscall page is executable and nobody can read it; the translator knows what is in it. */
@@ -727,9 +732,9 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 	return status;
 }
 
-int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t *address)
+int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t reply[2])
 {
-	struct reading reading = {space, memory, CODE_PLAIN, pc};
+	struct reading reading = {space, memory, CODE_PLAIN, pc, false};
 	struct translate_request request = request_for(space, &reading, pc);
 	unsigned segment = nearest_segment(space, pc);
 	struct translation translation;
@@ -741,7 +746,8 @@ int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned
 		return error;
 	error = place(space, segment, &translation, &code);
 	if (!error)
-		*address = code_address(&space->segments[segment], code + translation.entries[0].offset);
+		reply[0] = code_address(&space->segments[segment], code + translation.entries[0].offset);
+	reply[1] = translation.instruction_count;
 	translation_free(&translation);
 	return error;
 }
@@ -806,6 +812,22 @@ void space_remapped(
 		uint64_t address = space->pages.items[i].page * CODE_PAGE;
 		if (address >= (start & -CODE_PAGE) && address < end)
 			page_remapped(space, memory, i, protection_kept);
+	}
+}
+
+static void sleep_if_changed(struct space *space, struct memory *memory, uint32_t region)
+{
+	if (space->regions.items[region].state == REGION_LIVE &&
+	        !region_unchanged(space, memory, &space->regions.items[region]))
+		region_sleep(space, region);
+}
+
+void space_changed(struct space *space, struct memory *memory, uint64_t start, uint64_t end)
+{
+	for (uint64_t address = start & -CODE_PAGE; address < end; address += CODE_PAGE) {
+		struct space_page *page = page_for(space, address / CODE_PAGE, false);
+		if (page)
+			for_page_regions(space, memory, page, sleep_if_changed);
 	}
 }
 

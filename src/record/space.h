@@ -167,8 +167,9 @@ bool space_is_watched(const struct space *space, uint64_t start, uint64_t end);
 /* The requests of layout.h. */
 enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2]);
-/* Replay: code for just so many instructions from pc on, see struct translate_request. 0 or -errno. */
-int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t *address);
+/* Replay: code for just so many instructions from pc on, see struct translate_request; reply[0] is where,
+ * reply[1] how many. 0 or -errno. */
+int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t reply[2]);
 /* Translates what an earlier process asked for at this point; false when nothing is known of that. */
 bool space_translate_expected(struct space *space, struct memory *memory);
 /* Translates something that may be asked for soon; false when there is nothing. */
@@ -176,6 +177,8 @@ bool space_translate_ahead(struct space *space, struct memory *memory);
 /* protection_kept: contents may have changed, but what may be done with them has not. */
 void space_remapped(
         struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept);
+/* Code in there is another one now; what was made of it and is still true stays. Nobody may be in it. */
+void space_changed(struct space *space, struct memory *memory, uint64_t start, uint64_t end);
 enum status space_write_fault(
         struct space *space, struct memory *memory, uint64_t address, uint64_t pc, uint64_t reply[2]);
 enum status space_unwatch(

@@ -312,12 +312,27 @@ static void finish_recording(struct supervisor *s)
 	s->logs = NULL;
 }
 
+/* Threads note in their logs from where on they may run code that replaced other code. */
+static void tell_of_code(struct supervisor *s, uint32_t pieces)
+{
+	for (uint32_t i = 0; i < s->groups.count; i++) {
+		struct channel *channel = s->groups.items[i]->channel;
+		if (s->asking >= channel->mailboxes && s->asking < channel->mailboxes + MAILBOX_COUNT)
+			__atomic_store_n(&channel->code_pieces, pieces, __ATOMIC_RELEASE);
+	}
+}
+
 static void note_code(void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size)
 {
 	struct supervisor *s = context;
+	uint32_t pieces;
 
-	if (s->recorder && s->asking)
-		recorder_code(s->recorder, s->asking->log, s->asking->instructions, memory, address, bytes, size);
+	if (!s->recorder || !s->asking)
+		return;
+	recorder_code(s->recorder, s->asking->log, s->asking->instructions, memory, address, bytes, size);
+	pieces = recorder_replaced(s->recorder);
+	if (pieces)
+		tell_of_code(s, pieces);
 }
 
 static void begin_recording(struct supervisor *s, pid_t pid, struct space *space)

@@ -276,8 +276,7 @@ static void decode_order(struct decoder *decoder, unsigned flags, struct event *
 static void decode_code(struct decoder *decoder, unsigned flags, struct event *event)
 {
 	(void)flags;
-	event->code.address = cursor_varint(&decoder->cursor);
-	event->code.bytes = sized_bytes(decoder, EVENT_CODE_MAXIMUM, &event->code.size);
+	event->code.pieces = u32_number(decoder);
 }
 
 static void decode_map(struct decoder *decoder, unsigned flags, struct event *event)

@@ -30,7 +30,7 @@
 #define ENCODE_SIGRETURN_MAXIMUM (ENCODE_HEAD_MAXIMUM + ENCODE_REGISTERS_SIZE + 16 + ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_SIGNAL_MAXIMUM                                                                                \
 	(ENCODE_HEAD_MAXIMUM + 4 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + ENCODE_XSAVE_MAXIMUM)
-#define ENCODE_CODE_MAXIMUM      (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + EVENT_CODE_MAXIMUM)
+#define ENCODE_CODE_MAXIMUM      (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM)
 #define ENCODE_OUTPUT_MAXIMUM    (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + EVENT_OUTPUT_MAXIMUM)
 #define ENCODE_MAXIMUM           ENCODE_KEYFRAME_MAXIMUM /* of any kind */
 
@@ -288,8 +288,7 @@ static inline uint8_t *encode_code(
         struct coder *coder, uint8_t *at, uint64_t position, const struct event_code *code)
 {
 	at = encode_head(coder, at, EVENT_CODE, 0, position);
-	at = put_varint(at, code->address);
-	return encode_bytes(at, code->bytes, code->size);
+	return put_varint(at, code->pieces);
 }
 
 static inline uint8_t *encode_map(

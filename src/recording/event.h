@@ -36,7 +36,6 @@ enum event_kind {
 #define EVENT_LINE_BYTES     64
 #define EVENT_LINE_WORDS     8
 #define EVENT_XSAVE_MAXIMUM  4096 /* bytes of an XSAVE image */
-#define EVENT_CODE_MAXIMUM   4096 /* bytes of one event; longer code takes several */
 #define EVENT_OUTPUT_MAXIMUM 4096 /* bytes of one event; longer output takes several */
 #define EVENT_FILE_NONE      UINT32_MAX
 
@@ -117,11 +116,12 @@ struct event_order {
 	uint64_t stamp;
 };
 
-/* Code that is not in an unchanged file. */
+/*
+ * Code was replaced. From here on the thread runs what the first so many pieces of the code
+ * history say, and of the others what these say nothing about.
+ */
 struct event_code {
-	uint64_t address;
-	const uint8_t *bytes;
-	uint32_t size; /* at most EVENT_CODE_MAXIMUM */
+	uint32_t pieces;
 };
 
 enum event_map_kind { MAP_KIND_MAP, MAP_KIND_UNMAP, MAP_KIND_PROTECT };

@@ -9,20 +9,22 @@
 #define PAGE 4096ul
 #define LONG_PIECE (64 * PAGE) /* pieces of this size and more are not listed by page */
 
-/* The pieces that have something on a page, in ascending order. */
+/* A page with pieces that are not long. For each byte the number of a piece + 1, or 0. */
 struct source_page {
 	uint64_t page;
-	VECTOR(uint32_t) pieces;
+	uint32_t owners[PAGE]; /* the latest that is in force */
+	uint32_t firsts[PAGE]; /* the first of all */
 };
 
 struct code_source {
 	const struct code_history *history;
 	const struct code_files *files;
 	struct index page_index;
-	VECTOR(struct source_page) pages;
+	VECTOR(struct source_page *) pages;
 	VECTOR(uint32_t) long_pieces;
-	bool *changes; /* for each piece */
-	uint32_t thread, later;
+	bool *changes;  /* for each piece: it is not what was there before */
+	bool *replaced; /* another one takes its place later */
+	uint32_t current; /* pieces that are in force */
 };
 
 static const struct code_piece *piece_at(const struct code_source *source, uint32_t number)
@@ -54,7 +56,7 @@ static void copy_bytes(const struct code_source *source, const struct code_piece
 		bytes[i] = byte_of(source, piece, address + i);
 }
 
-/* ---- which pieces differ ---- */
+/* ---- owners ---- */
 
 /* Two pieces of one file at the same distance are the same code. */
 static bool same_mapping(const struct code_piece *a, const struct code_piece *b)
@@ -63,21 +65,65 @@ static bool same_mapping(const struct code_piece *a, const struct code_piece *b)
 	       a->address - a->offset == b->address - b->offset;
 }
 
-static void compare_pieces(struct code_source *source, uint32_t earlier, uint32_t later)
+/* What one piece has is not what was there before: code made of that must go when it comes. */
+static void compare_byte(struct code_source *source, uint32_t earlier, uint32_t later, uint64_t address)
 {
 	const struct code_piece *a = piece_at(source, earlier), *b = piece_at(source, later);
-	uint64_t start = a->address > b->address ? a->address : b->address;
-	uint64_t a_end = a->address + a->size, b_end = b->address + b->size;
-	uint64_t end = a_end < b_end ? a_end : b_end;
 
-	if (start >= end || same_mapping(a, b) || (source->changes[earlier] && source->changes[later]))
+	if (same_mapping(a, b) || byte_of(source, a, address) == byte_of(source, b, address))
 		return;
-	for (uint64_t at = start; at < end; at++) {
-		if (byte_of(source, a, at) != byte_of(source, b, at)) {
-			source->changes[earlier] = source->changes[later] = true;
-			return;
-		}
+	source->changes[later] = source->replaced[earlier] = true;
+}
+
+/* The piece becomes the owner of its bytes on the page; `compare`: with those that were. */
+static void paint_page(struct code_source *source, struct source_page *page, uint32_t number, bool compare)
+{
+	const struct code_piece *piece = piece_at(source, number);
+	uint64_t start = page->page * PAGE, end = start + PAGE;
+	uint64_t from = piece->address > start ? piece->address : start;
+	uint64_t to = piece->address + piece->size < end ? piece->address + piece->size : end;
+
+	for (uint64_t at = from; at < to; at++) {
+		uint32_t *owner = &page->owners[at - start];
+		if (compare && *owner)
+			compare_byte(source, *owner - 1, number, at);
+		else if (compare)
+			page->firsts[at - start] = number + 1;
+		*owner = number + 1;
 	}
+}
+
+static struct source_page *page_of(struct code_source *source, uint64_t address, bool create);
+
+static void paint(struct code_source *source, uint32_t number, bool compare)
+{
+	const struct code_piece *piece = piece_at(source, number);
+	uint64_t first = piece->address / PAGE, last = (piece->address + piece->size - 1) / PAGE;
+
+	if (last - first < source->pages.count) {
+		for (uint64_t page = first; page <= last; page++) {
+			struct source_page *found = page_of(source, page * PAGE, false);
+			if (found)
+				paint_page(source, found, number, compare);
+		}
+		return;
+	}
+	for (uint32_t i = 0; i < source->pages.count; i++) {
+		struct source_page *page = source->pages.items[i];
+		if (page->page >= first && page->page <= last)
+			paint_page(source, page, number, compare);
+	}
+}
+
+static void paint_up_to(struct code_source *source, uint32_t pieces, bool compare)
+{
+	if (pieces < source->current) {
+		for (uint32_t i = 0; i < source->pages.count; i++)
+			memset(source->pages.items[i]->owners, 0, sizeof source->pages.items[i]->owners);
+		source->current = 0;
+	}
+	while (source->current < pieces)
+		paint(source, source->current++, compare);
 }
 
 /* ---- making it ---- */
@@ -90,41 +136,39 @@ static struct source_page *page_of(struct code_source *source, uint64_t address,
 	if (number == INDEX_NONE) {
 		if (!create)
 			return NULL;
-		number = vector_push(&source->pages, (struct source_page){.page = page});
+		struct source_page *made = calloc(1, sizeof *made);
+		if (!made)
+			abort();
+		made->page = page;
+		number = vector_push(&source->pages, made);
 		index_add(&source->page_index, page, number);
 	}
-	return &source->pages.items[number];
+	return source->pages.items[number];
 }
 
-static void add_to_pages(struct code_source *source, uint32_t number)
+static void list_piece(struct code_source *source, uint32_t number)
 {
 	const struct code_piece *piece = piece_at(source, number);
 	uint64_t last = (piece->address + piece->size - 1) / PAGE;
 
-	for (uint64_t page = piece->address / PAGE; page <= last; page++) {
-		struct source_page *found = page_of(source, page * PAGE, true);
-		for (uint32_t i = 0; i < found->pieces.count; i++)
-			compare_pieces(source, found->pieces.items[i], number);
-		vector_push(&found->pieces, number);
-	}
-}
-
-static void add_piece(struct code_source *source, uint32_t number)
-{
-	const struct code_piece *piece = piece_at(source, number);
-
-	for (uint32_t i = 0; i < source->long_pieces.count; i++)
-		compare_pieces(source, source->long_pieces.items[i], number);
-	if (piece->size < LONG_PIECE) {
-		add_to_pages(source, number);
+	if (piece->size >= LONG_PIECE) {
+		vector_push(&source->long_pieces, number);
 		return;
 	}
-	for (uint32_t i = 0; i < source->pages.count; i++) {
-		struct source_page *page = &source->pages.items[i];
-		for (uint32_t k = 0; k < page->pieces.count; k++)
-			compare_pieces(source, page->pieces.items[k], number);
-	}
-	vector_push(&source->long_pieces, number);
+	for (uint64_t page = piece->address / PAGE; page <= last; page++)
+		page_of(source, page * PAGE, true);
+}
+
+/* Long pieces over long ones, on pages that have no others. */
+static void compare_long(struct code_source *source, uint32_t earlier, uint32_t later)
+{
+	const struct code_piece *a = piece_at(source, earlier), *b = piece_at(source, later);
+	uint64_t start = a->address > b->address ? a->address : b->address;
+	uint64_t a_end = a->address + a->size, b_end = b->address + b->size;
+	uint64_t end = a_end < b_end ? a_end : b_end;
+
+	for (uint64_t at = start; at < end && !same_mapping(a, b); at++)
+		compare_byte(source, earlier, later, at);
 }
 
 struct code_source *code_source_create(const struct code_history *history, const struct code_files *files)
@@ -136,23 +180,32 @@ struct code_source *code_source_create(const struct code_history *history, const
 	source->history = history;
 	source->files = files;
 	source->changes = calloc(history->count + 1, sizeof *source->changes);
-	if (!source->changes) {
+	source->replaced = calloc(history->count + 1, sizeof *source->replaced);
+	if (!source->changes || !source->replaced) {
+		free(source->changes);
+		free(source->replaced);
 		free(source);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < history->count; i++)
-		add_piece(source, i);
+		list_piece(source, i);
+	paint_up_to(source, history->count, true);
+	for (uint32_t i = 0; i < source->long_pieces.count; i++) {
+		for (uint32_t k = 0; k < i; k++)
+			compare_long(source, source->long_pieces.items[k], source->long_pieces.items[i]);
+	}
 	return source;
 }
 
 void code_source_destroy(struct code_source *source)
 {
 	for (uint32_t i = 0; i < source->pages.count; i++)
-		vector_free(&source->pages.items[i].pieces);
+		free(source->pages.items[i]);
 	vector_free(&source->pages);
 	vector_free(&source->long_pieces);
 	index_deinit(&source->page_index);
 	free(source->changes);
+	free(source->replaced);
 	free(source);
 }
 
@@ -163,31 +216,14 @@ const struct code_history *code_source_history(const struct code_source *source)
 	return source->history;
 }
 
-uint32_t code_source_later(
-        const struct code_source *source, uint32_t from, uint32_t thread, uint64_t position)
+void code_source_set(struct code_source *source, uint32_t pieces)
 {
-	uint32_t i = from;
-
-	while (i < source->history->count &&
-	        (piece_at(source, i)->thread != thread || piece_at(source, i)->position <= position))
-		i++;
-	return i;
-}
-
-void code_source_advance(struct code_source *source, uint64_t position)
-{
-	source->later = code_source_later(source, source->later, source->thread, position);
-}
-
-void code_source_set(struct code_source *source, uint32_t thread, uint32_t later)
-{
-	source->thread = thread;
-	source->later = later;
+	paint_up_to(source, pieces < source->history->count ? pieces : source->history->count, false);
 }
 
 uint32_t code_source_current(const struct code_source *source)
 {
-	return source->later;
+	return source->current;
 }
 
 bool code_source_piece_changes(const struct code_source *source, uint32_t piece)
@@ -206,44 +242,42 @@ bool code_source_changes(const struct code_source *source, uint32_t first, uint3
 
 /* ---- reading ---- */
 
-struct choice {
-	uint32_t before; /* the latest piece before `later` + 1, or 0 */
-	uint32_t behind; /* the first one of another thread from there on + 1, or 0 */
-	uint64_t end;    /* up to here the choice is the same */
-};
-
-static void consider(const struct code_source *source, uint32_t number, uint64_t address, struct choice *choice)
+static uint32_t owner_of(const struct source_page *page, unsigned at)
 {
-	const struct code_piece *piece = piece_at(source, number);
+	return page->owners[at] ? page->owners[at] : page->firsts[at];
+}
 
-	if (!covers(piece, address)) {
-		if (piece->address > address && piece->address < choice->end)
-			choice->end = piece->address;
-		return;
+/* On a page that only long pieces have something of, of which there are few. */
+static const struct code_piece *choose_long(const struct code_source *source, uint64_t address, uint64_t *end)
+{
+	const struct code_piece *chosen = NULL;
+
+	*end = (address & -PAGE) + PAGE;
+	for (uint32_t i = 0; i < source->long_pieces.count; i++) {
+		uint32_t number = source->long_pieces.items[i];
+		const struct code_piece *piece = piece_at(source, number);
+		uint64_t edge = covers(piece, address) ? piece->address + piece->size : piece->address;
+		if (edge > address && edge < *end)
+			*end = edge;
+		if (covers(piece, address) && (!chosen || number < source->current))
+			chosen = piece;
 	}
-	if (piece->address + piece->size < choice->end)
-		choice->end = piece->address + piece->size;
-	if (number < source->later) {
-		if (number + 1 > choice->before)
-			choice->before = number + 1;
-	} else if (piece->thread != source->thread && (!choice->behind || number + 1 < choice->behind)) {
-		choice->behind = number + 1;
-	}
+	return chosen;
 }
 
 /* The piece for the address, or NULL, and how far it is the one, at most to the end of the page. */
 static const struct code_piece *choose(struct code_source *source, uint64_t address, uint64_t *end)
 {
-	struct choice choice = {.end = (address & -PAGE) + PAGE};
 	const struct source_page *page = page_of(source, address, false);
 
-	for (uint32_t i = 0; i < source->long_pieces.count; i++)
-		consider(source, source->long_pieces.items[i], address, &choice);
-	for (uint32_t i = 0; page && i < page->pieces.count; i++)
-		consider(source, page->pieces.items[i], address, &choice);
-	*end = choice.end;
-	uint32_t found = choice.before ? choice.before : choice.behind;
-	return found ? piece_at(source, found - 1) : NULL;
+	if (!page)
+		return choose_long(source, address, end);
+	unsigned at = address % PAGE, last = at;
+	uint32_t owner = owner_of(page, at);
+	while (last < PAGE && owner_of(page, last) == owner)
+		last++;
+	*end = address - at + last;
+	return owner ? piece_at(source, owner - 1) : NULL;
 }
 
 size_t code_source_read(void *context, uint64_t address, uint8_t *bytes, size_t size)
@@ -284,4 +318,16 @@ uint32_t code_source_file(struct code_source *source, uint64_t address, uint64_t
 		return EVENT_FILE_NONE;
 	*offset = address - piece->address + piece->offset;
 	return piece->file;
+}
+
+bool code_source_is_replaced(void *context, uint64_t address, size_t size)
+{
+	struct code_source *source = context;
+
+	for (uint64_t at = address, end; at < address + size; at = end) {
+		const struct code_piece *piece = choose(source, at, &end);
+		if (piece && source->replaced[piece - source->history->pieces])
+			return true;
+	}
+	return false;
 }

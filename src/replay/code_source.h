@@ -1,11 +1,7 @@
 /*
- * The code that a replayed thread fetches: the code history seen from one thread at one
- * position. Of the pieces that cover an address, the latest one counts of those that were
- * made before the thread's first piece of a later position; if there is none, the first
- * one of another thread behind that.
- *
- * `later` is the number of that first piece of a later position: it is all that changes
- * while the thread goes on.
+ * The code that a replayed thread fetches: the code history as far as it was in force for
+ * it. Of the pieces that cover an address, the latest one counts of those that were; if
+ * there is none, the first one behind them.
  */
 #ifndef BUGNET_REPLAY_CODE_SOURCE_H
 #define BUGNET_REPLAY_CODE_SOURCE_H
@@ -20,13 +16,8 @@ struct code_source *code_source_create(const struct code_history *history, const
 void code_source_destroy(struct code_source *source);
 
 const struct code_history *code_source_history(const struct code_source *source);
-/* The number of the thread's first piece of a later position, which is not before `from`. */
-uint32_t code_source_later(
-        const struct code_source *source, uint32_t from, uint32_t thread, uint64_t position);
-/* The view from here on. */
-void code_source_set(struct code_source *source, uint32_t thread, uint32_t later);
-/* The same thread has come to this position. */
-void code_source_advance(struct code_source *source, uint64_t position);
+/* So many pieces of the history are in force from now on. */
+void code_source_set(struct code_source *source, uint32_t pieces);
 uint32_t code_source_current(const struct code_source *source);
 /* The file that the code at this address came from, by its number, and where in it; EVENT_FILE_NONE: none. */
 uint32_t code_source_file(struct code_source *source, uint64_t address, uint64_t *offset);
@@ -38,5 +29,6 @@ bool code_source_piece_changes(const struct code_source *source, uint32_t piece)
 /* As in struct memory_source; the context is the source. */
 size_t code_source_read(void *context, uint64_t address, uint8_t *bytes, size_t size);
 bool code_source_has_page(void *context, uint64_t address);
+bool code_source_is_replaced(void *context, uint64_t address, size_t size);
 
 #endif

@@ -181,33 +181,19 @@ static void begin_thread(struct feeder *feeder)
 
 /* ---- code ---- */
 
-static uint64_t code_number(uint32_t thread, uint32_t later)
+/* So many pieces of the code history are in force; the number tells the thread, too. */
+static void put_code(struct feeder *feeder, uint64_t position, uint32_t pieces)
 {
-	return (uint64_t)thread << 32 | later;
+	feeder->pieces = pieces;
+	put_number(feeder, FEED_CODE, position, (uint64_t)stretch_thread(feeder->section) << 32 | pieces);
 }
 
-/* Code that is another one from a position on, up to this position. */
-static void change_code(struct feeder *feeder, uint64_t position)
+static void feed_code(struct feeder *feeder)
 {
-	const struct code_history *history = code_source_history(feeder->source);
-	uint32_t thread = stretch_thread(feeder->section);
+	uint32_t pieces = feeder->event.code.pieces, before = feeder->pieces;
 
-	while (feeder->later < history->count && history->pieces[feeder->later].position <= position) {
-		uint64_t at = history->pieces[feeder->later].position;
-		uint32_t later = code_source_later(feeder->source, feeder->later, thread, at);
-		if (code_source_changes(feeder->source, feeder->later, later))
-			put_number(feeder, FEED_CODE, at > feeder->position ? at : feeder->position,
-			        code_number(thread, later));
-		feeder->later = later;
-	}
-}
-
-static void set_code(struct feeder *feeder, uint64_t position)
-{
-	uint32_t thread = stretch_thread(feeder->section);
-
-	feeder->later = code_source_later(feeder->source, 0, thread, position);
-	put_number(feeder, FEED_CODE, position, code_number(thread, feeder->later));
+	if (pieces < before || code_source_changes(feeder->source, before, pieces))
+		put_code(feeder, feeder->event.position, pieces);
 }
 
 /* ---- events ---- */
@@ -251,7 +237,7 @@ static void feed_keyframe(struct feeder *feeder)
 		state->gs_base = keyframe->gs_base;
 	}
 	if (fresh)
-		set_code(feeder, position);
+		put_code(feeder, position, 0);
 	feeder->running = true;
 }
 
@@ -375,6 +361,7 @@ static void feed_event(struct feeder *feeder)
 	        [EVENT_SYSCALL] = feed_syscall,
 	        [EVENT_SIGNAL] = feed_signal,
 	        [EVENT_SIGRETURN] = feed_sigreturn,
+	        [EVENT_CODE] = feed_code,
 	        [EVENT_END] = feed_end,
 	        [EVENT_OUTPUT] = feed_output,
 	        [EVENT_PATCH] = feed_patch,
@@ -388,13 +375,11 @@ static void feed_event(struct feeder *feeder)
 		return;
 	}
 	if (feeder->running && position < feeder->position &&
-	        !(kind == EVENT_ORDER || kind == EVENT_OUTPUT || kind == EVENT_MAP || kind == EVENT_CODE)) {
+	        !(kind == EVENT_ORDER || kind == EVENT_OUTPUT || kind == EVENT_MAP)) {
 		fail(feeder, "thread %u: an event at position %lu comes after one at %lu",
 		        stretch_thread(feeder->section), position, feeder->position);
 		return;
 	}
-	if (feeder->running)
-		change_code(feeder, position);
 	if (functions[kind])
 		functions[kind](feeder);
 	if (feeder->section && !feeder->failed)

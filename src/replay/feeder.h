@@ -59,7 +59,7 @@ struct feeder {
 	bool failed;
 	uint64_t start, position; /* of the keyframe; behind the last record */
 	uint64_t output_position; /* of the last output event + 1 */
-	uint32_t later;           /* as in code_source */
+	uint32_t pieces;          /* of the code history that are in force */
 	uint8_t *at, *end;        /* the buffer that is being filled */
 	VECTOR(struct notice *) notices; /* NULL: taken */
 	uint64_t keyframes; /* fed so far */

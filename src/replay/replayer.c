@@ -107,7 +107,8 @@ static bool open_code(struct session *s)
 	s->source = code_source_create(&s->history, &s->files);
 	if (!s->source)
 		return finish(s, REPLAY_FAILED, "out of memory");
-	s->code = (struct memory_source){code_source_read, code_source_has_page, s->source};
+	s->code = (struct memory_source){
+	        code_source_read, code_source_has_page, code_source_is_replaced, s->source};
 	return true;
 }
 
@@ -134,6 +135,7 @@ static bool make_target(struct session *s)
 	        !target_create(&s->target, &s->code, s->segments, s->segment_count, why, sizeof why))
 		return finish(s, REPLAY_FAILED, "%s", why);
 	feeder_init(&s->feeder, &s->reader, &s->timeline, s->source, s->segments, s->segment_count, &options);
+	s->target.feed->generation = 1;
 	/* The stub begins with the first buffer, as if it had asked for it. */
 	if (!fill(s))
 		return false;
@@ -344,7 +346,6 @@ static enum status translate_for(struct session *s, const uint64_t *arguments, u
 	struct target *target = &s->target;
 	enum status status;
 
-	code_source_advance(s->source, target_position(target));
 	do
 		status = space_translate(
 		        target->space, &target->memory, arguments[0], arguments[1], 0, reply);
@@ -357,10 +358,9 @@ static enum status step_for(struct session *s, const uint64_t *arguments, uint64
 	struct target *target = &s->target;
 	int error;
 
-	code_source_advance(s->source, target_position(target));
 	do
-		error = space_step(target->space, &target->memory, arguments[0], (unsigned)arguments[1],
-		        &reply[0]);
+		error = space_step(
+		        target->space, &target->memory, arguments[0], (unsigned)arguments[1], reply);
 	while (make_room(s) && !s->done);
 	return error ? STATUS_FAULT : STATUS_OK;
 }
@@ -368,22 +368,19 @@ static enum status step_for(struct session *s, const uint64_t *arguments, uint64
 /* Other code is in force, for this thread or for another one that comes now. */
 static void change_code(struct session *s, uint64_t number)
 {
-	uint32_t thread = (uint32_t)(number >> 32), later = (uint32_t)number;
-	uint32_t first = code_source_current(s->source), last = later;
+	uint32_t before = code_source_current(s->source), pieces = (uint32_t)number;
 	struct target *target = &s->target;
 
-	if (thread != s->thread || later < first) {
-		first = 0;
-		last = s->history.count;
-	}
-	s->thread = thread;
-	code_source_set(s->source, thread, later);
-	for (uint32_t i = first; i < last; i++) {
+	s->thread = (uint32_t)(number >> 32);
+	code_source_set(s->source, pieces);
+	pieces = code_source_current(s->source);
+	for (uint32_t i = before < pieces ? before : pieces; i < (before < pieces ? pieces : before); i++) {
 		const struct code_piece *piece = &s->history.pieces[i];
 		if (code_source_piece_changes(s->source, i))
-			space_remapped(target->space, &target->memory, piece->address,
-			        piece->address + piece->size, false);
+			space_changed(target->space, &target->memory, piece->address,
+			        piece->address + piece->size);
 	}
+	target->feed->generation++;
 	make_room(s);
 }
 

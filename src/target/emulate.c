@@ -418,6 +418,7 @@ void handle_emulate(struct thread *thread)
 		return;
 	case EMULATE_ATOMIC:
 		emulate_atomic(thread, argument);
+		note_code(thread, position(thread));
 		break;
 	default:
 		stub_panic("unknown emulation", detail);

@@ -232,6 +232,10 @@ void handle_exit(struct thread *thread, int indirect)
 			status = protect_and_translate(thread, indirect);
 		switch (status) {
 		case STATUS_OK:
+			if (code_was_replaced(thread)) {
+				log_code(thread, position(thread));
+				break; /* that may have taken time: ask again */
+			}
 			thread->slots[SLOT_TARGET] = thread->mailbox->reply[0];
 			return;
 		case STATUS_SPLIT:

@@ -93,9 +93,15 @@ enum feed_divergence {
 	DIVERGED_FAULT,     /* a fault that was not recorded; the second argument is the signal */
 };
 
-/* Code that executes exactly `count` instructions from pc on; found by a hash of both. */
+/*
+ * Code that executes `length` instructions from pc on: as many as were wanted, or, with
+ * `wanted` 0, all of a block, which serves whoever wants more. Found by a hash of pc and wanted.
+ */
 struct feed_step {
-	uint64_t pc, count, code;
+	uint64_t pc, code;
+	uint32_t wanted, length;
+	uint32_t generation; /* of the code cache, when it was found; never 0 */
+	uint32_t padding;
 };
 #define FEED_STEPS 16384
 
@@ -107,10 +113,8 @@ struct feed {
 	uint64_t stop;
 	uint64_t repeat_rcx, repeat_pc; /* while a rep instruction is repeated in part */
 	uint32_t repeating;
-	uint32_t step_generation; /* steps were found in code of this generation */
 	/* the replayer's */
-	uint32_t generation; /* of the code cache: grows when code is discarded */
-	uint32_t padding;
+	uint32_t generation; /* of the code cache: grows when code is discarded; never 0 */
 	/* what the stub shows of the thread besides slots and registers, see FEED_REPORT, OP_DIVERGED */
 	uint64_t position;
 	uint64_t fs_base;

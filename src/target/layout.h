@@ -178,7 +178,7 @@ enum operation {
 	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that */
 	OP_LOG,       /* thread number, LOG_*: take what is in its log */
 	OP_FEED,      /* replay: give more events */
-	OP_STEP,      /* replay: pc, count -> address of code that executes just so many instructions of a block */
+	OP_STEP,      /* replay: pc, count -> code that executes just so many instructions of a block; how many */
 	OP_DIVERGED,  /* replay: what the thread does is not what was recorded */
 };
 
@@ -261,8 +261,10 @@ struct channel {
 	uint64_t instructions;           /* executed by threads that have ended */
 	uint32_t evacuating;             /* the code cache is about to change: nobody may come back to it */
 	uint32_t thread_ids;             /* of the recording, given so far */
+	uint32_t code_pieces;            /* of the code history, when one last replaced others */
+	uint32_t unused;
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
-	uint8_t padding[CHANNEL_HEAD_BYTES - 20 * 4 - PENDING_WORDS * 8];
+	uint8_t padding[CHANNEL_HEAD_BYTES - 22 * 4 - PENDING_WORDS * 8];
 	struct mailbox mailboxes[];
 };
 

@@ -114,6 +114,22 @@ static void keyframe(struct thread *thread)
 	commit(thread, encode_keyframe(coder_of(thread->log), at, here, &event), here);
 	thread->stretch = 0;
 	thread->keyframe = here;
+	thread->code_pieces = 0;
+	note_code(thread, here);
+}
+
+/*
+ * Code that others replaced: what the history had when this thread could first know of
+ * it. Called wherever a thread may have learnt something from another, right behind that.
+ */
+void log_code(struct thread *thread, uint64_t here)
+{
+	uint8_t *at = room(thread);
+	struct event_code event = {__atomic_load_n(&channel()->code_pieces, __ATOMIC_ACQUIRE)};
+
+	thread->code_pieces = event.pieces;
+	if (at)
+		commit(thread, encode_code(coder_of(thread->log), at, here, &event), here);
 }
 
 void log_begin(struct thread *thread, uint32_t parent)
@@ -180,8 +196,9 @@ void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t
 void log_signal(
         struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations)
 {
-	uint8_t *at = room(thread);
 	uint64_t here = position(thread);
+	note_code(thread, here);
+	uint8_t *at = room(thread);
 	struct event_signal event = {
 	        .number = (uint32_t)siginfo->number,
 	        .code = siginfo->code,

@@ -173,27 +173,35 @@ static void apply_changes(struct registers *regs, const struct event_changes *ch
 
 /* ---- running up to a record ---- */
 
-static void forget_steps(struct feed *f)
+static struct feed_step *step_slot(uint64_t pc, uint64_t wanted)
 {
-	f->step_generation = f->generation;
-	memset(f->steps, 0, sizeof f->steps);
+	uint64_t hash = (pc + wanted * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u;
+
+	return &feed()->steps[(hash >> 40) % FEED_STEPS];
 }
 
-/* Code for just so many instructions from pc on. */
-static uint64_t step_code(struct thread *thread, uint64_t pc, uint64_t count)
+static bool step_is(const struct feed_step *step, uint64_t pc, uint64_t wanted)
 {
-	struct feed *f = feed();
-	struct feed_step *step = &f->steps[((pc + count * 0x9e3779b97f4a7c15u) * 0x9e3779b97f4a7c15u >> 40) %
-	                                   FEED_STEPS];
+	return step->pc == pc && step->wanted == wanted && step->generation == feed()->generation;
+}
 
-	if (f->step_generation != f->generation)
-		forget_steps(f);
-	if (step->pc != pc || step->count != count) {
-		if (ask(thread, OP_STEP, pc, count, 0) != STATUS_OK)
+/* Code for so many instructions from pc on, or for the rest of the block if that is less. */
+static uint64_t step_code(struct thread *thread, uint64_t pc, uint64_t wanted)
+{
+	struct feed_step *block = step_slot(pc, 0), *step = step_slot(pc, wanted);
+
+	if (step_is(block, pc, 0) && block->length <= wanted)
+		return block->code;
+	if (!step_is(step, pc, wanted)) {
+		if (ask(thread, OP_STEP, pc, wanted, 0) != STATUS_OK)
 			replay_diverged(thread, DIVERGED_NO_CODE, pc);
-		if (f->step_generation != f->generation)
-			forget_steps(f);
-		*step = (struct feed_step){pc, count, thread->mailbox->reply[0]};
+		uint32_t length = (uint32_t)thread->mailbox->reply[1];
+		if (length < wanted) {
+			step = block;
+			wanted = 0;
+		}
+		*step = (struct feed_step){
+		        pc, thread->mailbox->reply[0], (uint32_t)wanted, length, feed()->generation, 0};
 	}
 	return step->code;
 }
@@ -223,15 +231,12 @@ static void end_repeat(struct thread *thread)
 /* Applies what comes before the instruction at this position. */
 static void apply(struct thread *thread, const struct feed_record *record)
 {
-	struct feed *f = feed();
-
 	switch (record->kind) {
 	case FEED_STATE:
 		begin(thread, (const struct feed_state *)record);
 		break;
 	case FEED_CODE:
 		ask_replayer(thread, FEED_ASK_CODE, ((const struct feed_number *)record)->number);
-		forget_steps(f);
 		break;
 	case FEED_REPORT:
 		show(thread);

@@ -214,6 +214,7 @@ void handle_access(struct thread *thread)
 		surface(thread);
 		fault_natively(thread);
 	}
+	note_code(thread, here);
 	if (thread->pending)
 		surface(thread);
 	if ((what & ACCESS_READ) && log_due(thread, here)) {

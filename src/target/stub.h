@@ -43,6 +43,7 @@ struct thread {
 	uint64_t inside;     /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
 	uint64_t keyframe;   /* position of the last one */
 	uint64_t stretch;    /* bytes logged since */
+	uint32_t code_pieces; /* of the code history, as last logged */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
@@ -247,6 +248,17 @@ void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t
 void log_signal(
         struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
 /* The registers, and the vector state where it is given, are now these. */
+void log_code(struct thread *thread, uint64_t here);
+static inline bool code_was_replaced(const struct thread *thread)
+{
+	return thread->log && __atomic_load_n(&channel()->code_pieces, __ATOMIC_ACQUIRE) != thread->code_pieces;
+}
+/* To be called where a thread may have learnt from another that it replaced code. */
+static inline void note_code(struct thread *thread, uint64_t here)
+{
+	if (code_was_replaced(thread))
+		log_code(thread, here);
+}
 void log_state(struct thread *thread, uint64_t here, const void *vectors);
 /* The same; `bases`: with those of FS and GS, which changed. */
 void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases);

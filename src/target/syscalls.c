@@ -274,8 +274,10 @@ void handle_syscall(struct thread *thread)
 	default:
 		plain(thread);
 	}
-	if (recording())
+	if (recording()) {
 		record_syscall(thread, number, here, digest);
+		note_code(thread, here + 1);
+	}
 	/* What the syscall instruction leaves behind; a fork's child passes here as well. */
 	regs->gpr[RCX] = regs->pc;
 	regs->gpr[R11] = regs->flags;

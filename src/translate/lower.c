@@ -372,6 +372,8 @@ static void be_counted(struct lowering *lowering, uint64_t pc)
 /* May our code overwrite the flags where the block is entered? */
 static bool flags_free_at(const struct lowering *lowering, const struct block *block)
 {
+	if (lowering->request->keep_flags && *lowering->request->keep_flags)
+		return false;
 	return lowering->request->mode == TRANSLATE_RUN ? liveness_flags_dead_at_entry(block)
 	                                                : liveness_flags_unread_at_entry(block);
 }
@@ -938,7 +940,7 @@ static void lower_check(struct lowering *lowering, const struct block *block)
 static void lower_stop(struct lowering *lowering, const struct block *block)
 {
 	struct emitter *emitter = lowering->emitter;
-	bool keep = !liveness_flags_unread_at_entry(block);
+	bool keep = !flags_free_at(lowering, block);
 
 	if (lowering->request->mode != TRANSLATE_REPLAY || lowering->request->exact)
 		return;

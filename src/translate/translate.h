@@ -117,6 +117,9 @@ struct translate_request {
 	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
 	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */
 	unsigned exact;
+	/* Replay: looked at when all code has been read; keep flags where the program does not read them, too:
+	 * some of that code may become another one, which does. NULL: there is no need to. */
+	const bool *keep_flags;
 	/* Recording: the program has memory below 2^46, whose shadow is that of the address with bit 46 set. */
 	bool low_memory;
 	bool low_stack; /* the stack may be there, too */

@@ -60,9 +60,6 @@ static void same_event(struct event *a, struct event *b)
 		same_bytes(&a->sigreturn.xsave.bytes, a->sigreturn.xsave.size, &b->sigreturn.xsave.bytes,
 		        b->sigreturn.xsave.size);
 		break;
-	case EVENT_CODE:
-		same_bytes(&a->code.bytes, a->code.size, &b->code.bytes, b->code.size);
-		break;
 	case EVENT_OUTPUT:
 		same_bytes(&a->output.bytes, a->output.size, &b->output.bytes, b->output.size);
 		break;

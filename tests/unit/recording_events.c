@@ -57,9 +57,6 @@ static void same_event(const struct event *expected, struct event *event)
 	case EVENT_SIGRETURN:
 		SAME_BYTES(sigreturn.xsave, bytes);
 		break;
-	case EVENT_CODE:
-		SAME_BYTES(code, bytes);
-		break;
 	case EVENT_OUTPUT:
 		SAME_BYTES(output, bytes);
 		break;

@@ -172,9 +172,7 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 		event->order.stamp = random->stamp;
 		break;
 	case EVENT_CODE:
-		event->code.address = random_value(random);
-		event->code.size = random_size(random, 1, EVENT_CODE_MAXIMUM);
-		event->code.bytes = random->bytes;
+		event->code.pieces = (uint32_t)random_value(random);
 		break;
 	case EVENT_MAP:
 		random_map(random, &event->map);
