@@ -261,6 +261,7 @@ static inline void note_code(struct thread *thread, uint64_t here)
 		log_code(thread, here);
 }
 void log_state(struct thread *thread, uint64_t here, const void *vectors);
+void log_sigreturn(struct thread *thread, uint64_t here, const void *vectors);
 /* The same; `bases`: with those of FS and GS, which changed. */
 void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases);
 void log_vector_state(struct thread *thread, uint64_t here);
