@@ -95,6 +95,8 @@ static void print_report(FILE *stream, const struct replay_result *result)
 	fprintf(stream, "seconds       %.3f\n", result->seconds);
 	fprintf(stream, "speed         %.0f instructions per second\n",
 	        result->seconds > 0 ? (double)result->instructions / result->seconds : 0.0);
+	if (result->cut)
+		fprintf(stream, "cut off       %lu threads whose logs stop without an end\n", result->cut);
 	if (result->skipped)
 		fprintf(stream, "skipped       %lu stretches that lean on lost ones\n", result->skipped);
 	if (result->outcome == REPLAY_EXACT)
@@ -144,8 +146,8 @@ static int replay_main(int argc, char **argv)
 const struct command replay_command = {
         .name = "replay",
         .summary = "run a recording again, exactly as it was",
-        .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--sysroot DIR]\n"
-                    "              [--binary PATH] [--] FILE",
+        .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--sysroot DIR] "
+                    "[--binary PATH] [--] FILE",
         .description =
                 "Replay the recording FILE: every thread from every keyframe, with nothing of the world it\n"
                 "was recorded in but the code of the program and its libraries. Its registers are compared\n"
