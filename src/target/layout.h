@@ -114,9 +114,9 @@ struct code_range {
 
 struct placed_record {
 	uint16_t offset;
-	uint16_t state;
+	int16_t executed; /* see struct record */
+	uint32_t state;
 	int32_t pc;
-	int32_t executed; /* see struct record */
 };
 
 struct range {

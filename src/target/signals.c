@@ -340,7 +340,7 @@ void registers_from_code(
 		regs->gpr[RCX] = slots[SLOT_RCX];
 	if (place->state & RECORD_R11)
 		regs->gpr[R11] = slots[SLOT_R11];
-	if ((place->state & (RECORD_FLAGS | RECORD_BOUNDARY)) == RECORD_FLAGS)
+	if (place->state & RECORD_FLAGS)
 		regs->flags = saved_flags(regs->flags, slots[SLOT_FLAGS]);
 	if (place->state & RECORD_BIASED)
 		regs->gpr[RECORD_BIASED_REGISTER(place->state)] -= slots[SLOT_PROGRAM_GS];

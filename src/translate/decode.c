@@ -96,6 +96,13 @@ static unsigned flags_overwritten(const ZydisDecodedInstruction *zydis)
 	}
 }
 
+static bool writes_flags(const ZydisDecodedInstruction *zydis)
+{
+	const ZydisAccessedFlags *flags = zydis->cpu_flags;
+
+	return flags && status_flags(flags->modified | flags->set_0 | flags->set_1 | flags->undefined);
+}
+
 /* -- classification ------------------------------------------------------ */
 
 /* xor r,r and sub r,r give zero whatever r was. */
@@ -204,7 +211,8 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 				examine_memory(instruction, zydis, operand);
 			rewritten = instruction->memory != MEMORY_AS_IS && !rewritten;
 			instruction->use |= address;
-			instruction->address_registers |= address;
+			if (operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM) /* not the stack of a push */
+				instruction->address_registers |= address;
 			if (!rewritten || instruction->memory == MEMORY_GS_IMPLICIT)
 				instruction->used |= address;
 			if (is_access(zydis, operand)) {
@@ -662,6 +670,28 @@ static enum access_kind data_access(const struct instruction *instruction, const
 	return ACCESS_USE;
 }
 
+/* Plain arithmetic: its memory operand may as well be a general register. */
+static bool has_register_form(const struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
+{
+	if (zydis->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || instruction->x87 || zydis->mnemonic == ZYDIS_MNEMONIC_MOVBE)
+		return false;
+	switch (zydis->meta.category) {
+	case ZYDIS_CATEGORY_BINARY:
+	case ZYDIS_CATEGORY_LOGICAL:
+	case ZYDIS_CATEGORY_CMOV:
+	case ZYDIS_CATEGORY_BITBYTE:
+		break;
+	default:
+		return false;
+	}
+	for (unsigned i = 0; i < zydis->operand_count; i++) {
+		if (!is_general(&operands[i]) && ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_FLAGS)
+			return false;
+	}
+	return true;
+}
+
 /* Does it leave something in the vector or x87 registers? */
 static bool changes_vectors(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
 {
@@ -856,6 +886,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		        zydis->mnemonic != ZYDIS_MNEMONIC_POP)
 			instruction->access = data_access(instruction, zydis, operands, memory);
 		instruction->access_size = memory->size / 8;
+		instruction->has_register_form = instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
 	}
 	if (!instruction->access)
 		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
@@ -885,6 +916,7 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	unsigned read = zydis->cpu_flags ? status_flags(zydis->cpu_flags->tested) : 0;
 	unsigned overwritten = flags_overwritten(zydis);
 
+	instruction->writes_flags = writes_flags(zydis);
 	instruction->use |= LIVE_FLAGS(read) | LIVE_SHOWN(read);
 	instruction->kill |= LIVE_FLAGS(overwritten) | LIVE_SHOWN(overwritten);
 	if (instruction->may_fault)

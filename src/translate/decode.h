@@ -127,6 +127,8 @@ struct instruction {
 	bool may_fault;
 	uint8_t access;      /* enum access_kind; only while recording */
 	uint8_t access_size; /* in bytes */
+	bool writes_flags;   /* some of the status flags */
+	bool has_register_form; /* the same with a general register for its memory operand */
 	uint16_t address_registers; /* that form the address of its operand in memory */
 	bool writes_memory; /* by a memory operand that is not just the stack of push and call */
 	struct encoding encoding;

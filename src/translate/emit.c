@@ -151,7 +151,9 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state)
 	/* Nothing was emitted since the last one: only the newer one counts, unless it says less. */
 	if (out->record_count && out->records[out->record_count - 1].offset == out->code_size) {
 		record = &out->records[out->record_count - 1];
-		if (!state && record->state & RECORD_BOUNDARY && record->pc == (int64_t)(pc - emitter->pc))
+		if (record->state & RECORD_BOUNDARY && !(state & RECORD_TRANSIT) &&
+		        state == (record->state & ~(uint32_t)(RECORD_BOUNDARY | RECORD_REFUSED)) &&
+		        record->pc == (int64_t)(pc - emitter->pc))
 			return;
 	} else {
 		record = PUSH(emitter, out, records, record_count, record_capacity);

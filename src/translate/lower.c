@@ -763,8 +763,10 @@ static void lower_instruction(struct lowering *lowering, const struct instructio
 	struct emitter *emitter = lowering->emitter;
 	uint32_t refused = instruction->kind == KIND_REFUSED ? RECORD_REFUSED : 0;
 
+	shadow_settle_flags(lowering, instruction, instruction->pc);
 	lowering->start = emit_offset(emitter);
-	emit_record(emitter, instruction->pc, RECORD_BOUNDARY | refused);
+	emit_record(emitter, instruction->pc,
+	        RECORD_BOUNDARY | refused | (lowering->flags_in_slot ? RECORD_FLAGS : 0));
 	if (lowering->request->mode == TRANSLATE_RECORD && lower_recorded(lowering, instruction))
 		return;
 	switch (instruction->kind) {
@@ -1009,8 +1011,10 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 		emitter->instruction_pc = region_at(lowering->region, block, i)->pc;
 		lower_instruction(lowering, region_at(lowering->region, block, i));
 	}
-	if (last->kind < KIND_JUMP)
+	if (last->kind < KIND_JUMP) {
+		shadow_settle_flags(lowering, NULL, block->next);
 		lower_continue(lowering, block->next);
+	}
 	emitter->in_instruction = false;
 	emitter->executed = 0;
 }

@@ -34,6 +34,7 @@ struct lowering {
 	const struct block *following; /* the block that is emitted next, or NULL */
 	uint32_t start;                /* where the code of the current instruction begins */
 	const struct block *block;     /* the current one */
+	bool flags_in_slot;            /* the program's status flags are in SLOT_FLAGS, see shadow.c */
 	struct detour *detours;
 	uint32_t detour_count, detour_capacity;
 	struct inner_branch *inner;
@@ -75,6 +76,8 @@ void lower_address(struct lowering *lowering, const struct instruction *instruct
 void lower_count_by(struct lowering *lowering, uint8_t reg);
 
 /* ---- shadow.c: with the shadow kept up to date ---- */
+/* Before an instruction, or with NULL at the end of the block: puts flags back that are needed in place now. */
+void shadow_settle_flags(struct lowering *lowering, const struct instruction *instruction, uint64_t pc);
 /* An instruction with an access_kind. */
 void shadow_access(struct lowering *lowering, const struct instruction *instruction);
 void shadow_call(struct lowering *lowering, const struct instruction *instruction);

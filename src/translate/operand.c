@@ -168,6 +168,48 @@ void operand_replace_offset(
 		emit_rest(emitter, instruction, encoding->tail);
 }
 
+void operand_replace_absolute(struct emitter *emitter, const struct instruction *instruction, uint32_t number)
+{
+	const struct encoding *encoding = &instruction->encoding;
+
+	emit_prefixes(emitter, instruction, false, true, REX_X | REX_B);
+	emit_opcode(emitter, instruction, VEX_X | VEX_B);
+	EMIT(emitter, (instruction->bytes[encoding->modrm] & 0x38) | 0x04, 0x25);
+	emit_u32(emitter, number);
+	emit_rest(emitter, instruction, encoding->tail);
+}
+
+void operand_replace_shadow(struct emitter *emitter, const struct instruction *instruction, uint64_t address)
+{
+	const struct encoding *encoding = &instruction->encoding;
+
+	EMIT(emitter, 0x65);
+	emit_prefixes(emitter, instruction, true, true, REX_X | REX_B);
+	emit_opcode(emitter, instruction, VEX_X | VEX_B);
+	EMIT(emitter, (instruction->bytes[encoding->modrm] & 0x38) | 0x05);
+	emit_fixup(emitter, FIXUP_NEAR, address - emitter->pc, emit_offset(emitter), 4 + instruction->length - encoding->tail);
+	emit_u32(emitter, 0);
+	emit_rest(emitter, instruction, encoding->tail);
+}
+
+void operand_through(struct emitter *emitter, const struct instruction *instruction, uint8_t reg)
+{
+	const struct encoding *encoding = &instruction->encoding;
+	uint8_t rex = (encoding->has_rex ? instruction->bytes[encoding->rex] & ~(REX_X | REX_B) : 0) | reg >> 3;
+
+	for (unsigned i = 0; i < encoding->prefix_count; i++) {
+		uint8_t prefix = instruction->bytes[i];
+
+		if ((prefix & 0xf0) != 0x40 && !is_segment(prefix) && prefix != 0x67)
+			EMIT(emitter, prefix);
+	}
+	if (rex || encoding->has_rex)
+		EMIT(emitter, 0x40 | rex);
+	emit_opcode(emitter, instruction, 0);
+	/* [reg+0] by a SIB byte, which every register allows */
+	EMIT(emitter, 0x44 | (instruction->bytes[encoding->modrm] & 0x38), 0x20 | (reg & 7), 0);
+}
+
 void operand_to_register(struct emitter *emitter, const struct instruction *instruction, uint8_t reg)
 {
 	const struct encoding *encoding = &instruction->encoding;

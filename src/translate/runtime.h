@@ -212,9 +212,9 @@
 #define RECORD_R11                    0x04 /* the program's r11 is in SLOT_R11 */
 #define RECORD_SCRATCH_A              0x08 /* the register in bits 8-11 is in SLOT_SCRATCH_A */
 #define RECORD_SCRATCH_B              0x10 /* the register in bits 12-15 is in SLOT_SCRATCH_B */
-#define RECORD_REFUSED                0x20 /* with RECORD_BOUNDARY: an instruction we do not offer: raises SIGILL by itself */
-#define RECORD_FLAGS                  0x20 /* without RECORD_BOUNDARY: the status flags are in SLOT_FLAGS */
+#define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */
 #define RECORD_BIASED                 0x40 /* the register in bits 8-11 has the program's GS base added to it */
+#define RECORD_FLAGS                  0x10000 /* the program's status flags are in SLOT_FLAGS */
 #define RECORD_TRANSIT                0x80 /* on the way to pc: a boundary, but not the instruction itself */
 #define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)
 #define RECORD_B_REGISTER(state)      ((state) >> 12 & 15)

@@ -21,7 +21,7 @@
  * the instruction, which is executed again when the shadow is up to date.
  *
  * The compare needs the status flags. Where the program still reads them they go to
- * SLOT_FLAGS meanwhile.
+ * SLOT_FLAGS, and stay there until an instruction needs them in place, or has new ones.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +39,8 @@ struct view {
 	bool direct;       /* the shadow has the program's own operand */
 	bool real_pointed; /* memory itself is reached through t, too: a far [rip+x] */
 	bool folded_apart; /* that, in low memory: t is not the same for memory and shadow */
+	bool constant;     /* an address in low memory that the instruction itself says: direct, both ways */
+	uint64_t target;
 	uint8_t t;
 	int32_t offset; /* of the operand from t */
 };
@@ -85,12 +87,38 @@ static bool may_be_low(const struct lowering *lowering, const struct instruction
 	return lowering->request->low_stack || !(instruction->address_registers & 1u << RSP);
 }
 
+/* [number] without any register, or [rip+x]: an address below 2 GB, whose shadow is near the code? */
+static bool is_low_constant(const struct lowering *lowering, const struct instruction *instruction, uint64_t *target)
+{
+	const struct encoding *encoding = &instruction->encoding;
+
+	if (!lowering->request->low_memory || instruction->fs || instruction->address32 || encoding->moffs ||
+	        instruction->address_registers || !encoding->modrm)
+		return false;
+	if (is_rip(instruction)) {
+		*target = instruction->target;
+	} else {
+		int32_t number;
+
+		if (!encoding->sib || encoding->disp_size != 4)
+			return false;
+		memcpy(&number, instruction->bytes + encoding->disp, 4);
+		*target = (uint64_t)(int64_t)number;
+	}
+	return *target < (1u << 31) - 64 && operand_is_near(lowering->request, *target | FOLD);
+}
+
 static struct view view_of(const struct lowering *lowering, const struct instruction *instruction, uint16_t avoid)
 {
 	bool far = is_rip(instruction) && !operand_is_near(lowering->request, instruction->target);
 	bool low = may_be_low(lowering, instruction);
 	struct view view = {.instruction = instruction};
 
+	if (is_low_constant(lowering, instruction, &view.target)) {
+		view.direct = view.constant = true;
+		view.t = NO_REGISTER;
+		return view;
+	}
 	view.direct = !far && !low && !instruction->fs && !instruction->address32 && !instruction->encoding.moffs;
 	view.real_pointed = is_rip(instruction) && (far || instruction->address32);
 	view.folded_apart = view.real_pointed && low;
@@ -263,6 +291,21 @@ static struct operation mov_to(unsigned size, uint8_t reg)
 	return sized(0x88, size, reg);
 }
 
+/* modrm, sib and displacement for an address that is constant; nothing follows them */
+static void emit_constant(struct emitter *emitter, const struct view *view, uint8_t reg, bool shadow, int32_t offset)
+{
+	uint64_t address = view->target + (uint64_t)(int64_t)offset;
+
+	if (shadow) {
+		EMIT(emitter, 0x05 | (reg & 7) << 3);
+		emit_fixup(emitter, FIXUP_NEAR, (int64_t)((address | FOLD) - emitter->pc), emit_offset(emitter), 4);
+		emit_u32(emitter, 0);
+	} else {
+		EMIT(emitter, 0x04 | (reg & 7) << 3, 0x25);
+		emit_u32(emitter, (uint32_t)address);
+	}
+}
+
 /* operation reg, [memory or shadow + offset] */
 static void emit_operation(struct lowering *lowering, const struct view *view, struct operation operation,
         uint8_t reg, bool shadow, int32_t offset)
@@ -281,7 +324,7 @@ static void emit_operation(struct lowering *lowering, const struct view *view, s
 		EMIT(emitter, 0x66);
 	if (!pointed && instruction->address32)
 		EMIT(emitter, 0x67);
-	if (!pointed)
+	if (!pointed && !view->constant)
 		rex |= own_rex(instruction);
 	if (rex || operation.needs_rex)
 		EMIT(emitter, 0x40 | rex);
@@ -290,6 +333,8 @@ static void emit_operation(struct lowering *lowering, const struct view *view, s
 	EMIT(emitter, operation.opcode);
 	if (pointed)
 		emit_pointed(emitter, reg, view->t, (shadow ? view->offset : 0) + offset);
+	else if (view->constant)
+		emit_constant(emitter, view, reg, shadow, offset);
 	else
 		emit_own_operand(emitter, instruction, reg, offset);
 }
@@ -301,7 +346,11 @@ static void emit_own(struct lowering *lowering, const struct view *view, bool sh
 	const struct instruction *instruction = view->instruction;
 
 	aim(lowering, view, shadow);
-	if (!shadow && !view->real_pointed) {
+	if (view->constant && shadow) {
+		operand_replace_shadow(emitter, instruction, view->target | FOLD);
+	} else if (view->constant) {
+		operand_replace_absolute(emitter, instruction, (uint32_t)view->target);
+	} else if (!shadow && !view->real_pointed) {
 		operand_copy(emitter, instruction);
 	} else if (!shadow) {
 		operand_replace(emitter, instruction, view->t, false);
@@ -317,7 +366,7 @@ static void emit_own(struct lowering *lowering, const struct view *view, bool sh
 
 /* A compare that may fail; the code for that comes behind the last block. */
 static struct miss *add_miss(
-        struct lowering *lowering, const struct instruction *instruction, uint32_t state, bool flags_saved)
+        struct lowering *lowering, const struct instruction *instruction, uint32_t state)
 {
 	if (lowering->miss_count == lowering->miss_capacity) {
 		uint32_t capacity = lowering->miss_capacity ? lowering->miss_capacity * 2 : 64;
@@ -335,7 +384,7 @@ static struct miss *add_miss(
 	*miss = (struct miss){.instruction = instruction,
 	        .start = lowering->start,
 	        .executed = lowering->emitter->executed,
-	        .state = state | (flags_saved ? RECORD_FLAGS : 0)};
+	        .state = state | (lowering->flags_in_slot ? RECORD_FLAGS : 0)};
 	return miss;
 }
 
@@ -427,23 +476,84 @@ static bool flags_live(const struct instruction *instruction)
 	return !liveness_flags_dead_before(instruction);
 }
 
-/* Before the first compare; `state` is what holds already. Returns whether flags are in their slot now. */
-static bool save_flags(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
+/* Overwrites all of them, so that nobody can miss what was there. */
+static bool renews_flags(const struct instruction *instruction)
 {
-	if (!flags_live(instruction))
-		return false;
-	emit_save_flags(lowering->emitter);
-	emit_record(lowering->emitter, instruction->pc, state | RECORD_FLAGS);
-	return true;
+	return (instruction->kill & LIVE_FLAGS(FLAGS_ALL)) == LIVE_FLAGS(FLAGS_ALL) &&
+	       !(instruction->use & LIVE_FLAGS(FLAGS_ALL));
+}
+
+/* Does it want the flags as they were, to read or to keep some of them? */
+static bool needs_flags(const struct instruction *instruction)
+{
+	return (instruction->use & LIVE_FLAGS(FLAGS_ALL)) || (instruction->writes_flags && !renews_flags(instruction));
+}
+
+/* Loads and compares before the program's own instruction is executed. */
+static bool checks_first(const struct instruction *instruction)
+{
+	return instruction->kind == KIND_PLAIN &&
+	       (instruction->access == ACCESS_USE || instruction->access == ACCESS_MODIFY);
 }
 
 /* `pc` and `state`: what holds afterwards. */
-static void restore_flags(struct lowering *lowering, bool saved, uint64_t pc, uint32_t state)
+static void restore_flags(struct lowering *lowering, uint64_t pc, uint32_t state)
 {
-	if (!saved)
+	if (!lowering->flags_in_slot)
 		return;
 	emit_restore_flags(lowering->emitter);
+	lowering->flags_in_slot = false;
 	emit_record(lowering->emitter, pc, state);
+}
+
+void shadow_settle_flags(struct lowering *lowering, const struct instruction *instruction, uint64_t pc)
+{
+	if (!lowering->flags_in_slot)
+		return;
+	emit_record(lowering->emitter, pc, RECORD_FLAGS);
+	if (!instruction) {
+		const struct block *next = region_block(lowering->region, pc);
+
+		if (!next || !liveness_flags_unread_at_entry(next))
+			restore_flags(lowering, pc, 0);
+	} else if (flags_live(instruction) && (instruction->kind >= KIND_JUMP ||
+	                                              (needs_flags(instruction) && !checks_first(instruction)))) {
+		restore_flags(lowering, pc, 0);
+	} else if (!flags_live(instruction)) {
+		lowering->flags_in_slot = false;
+	}
+	if (!instruction)
+		lowering->flags_in_slot = false;
+}
+
+/* Before the first compare; `state` is what holds already. */
+static void save_flags(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
+{
+	if (!flags_live(instruction) || lowering->flags_in_slot)
+		return;
+	emit_save_flags(lowering->emitter);
+	lowering->flags_in_slot = true;
+	emit_record(lowering->emitter, instruction->pc, state | RECORD_FLAGS);
+}
+
+/* What records say of the flags. */
+static uint32_t flags_state(const struct lowering *lowering)
+{
+	return lowering->flags_in_slot ? RECORD_FLAGS : 0;
+}
+
+/* Right before the program's own instruction, whose compares are done; `state` without the flags. */
+static void place_flags(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
+{
+	if (needs_flags(instruction))
+		restore_flags(lowering, instruction->pc, state);
+}
+
+/* Right behind it. */
+static void note_flags(struct lowering *lowering, const struct instruction *instruction)
+{
+	if (instruction->writes_flags)
+		lowering->flags_in_slot = false;
 }
 
 /* Is the operand's register its destination too, or are the two not to be told apart? */
@@ -471,6 +581,42 @@ static uint8_t load_register(const struct instruction *instruction)
 }
 
 /*
+ * Where the operand may be in low memory the register that is loaded is good enough to hold the
+ * address of the shadow before:
+ *
+ *     lea  r, [operand]
+ *     fold r
+ *     mov  r, gs:[r]
+ *     cmp  r, [operand]
+ *     jne  miss
+ */
+static void shadow_load_folded(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint8_t reg = load_register(instruction);
+	struct view view = {.instruction = instruction};
+
+	save_flags(lowering, instruction, 0);
+	operand_offset(emitter, instruction, reg);
+	emit_fold(emitter, reg, true);
+	EMIT(emitter, 0x65);
+	operand_through(emitter, instruction, reg);
+	emit_operation(lowering, &view, compare(instruction->access_size, reg), reg, false, 0);
+	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
+	emit_record(emitter, next_pc(instruction), flags_state(lowering));
+}
+
+/* A load of the whole register, whose operand needs no more than the fold. */
+static bool loads_folded(const struct lowering *lowering, const struct instruction *instruction)
+{
+	uint64_t target;
+
+	return may_be_low(lowering, instruction) && !is_rip(instruction) && !instruction->fs &&
+	       !instruction->address32 && !instruction->encoding.moffs && instruction->width >= 4 &&
+	       load_register(instruction) != RSP && !is_low_constant(lowering, instruction, &target);
+}
+
+/*
  *     mov  r, [operand]
  *     cmp  r, gs:[operand]
  *     jne  miss
@@ -482,19 +628,20 @@ static void shadow_load_plain(struct lowering *lowering, const struct instructio
 	bool own_byte = size == 1 && instruction->width == 1; /* mov r8, not movzx */
 	struct view view = view_of(lowering, instruction, instruction->used);
 	struct operation cmp = compare(size, reg);
-	bool saved = save_flags(lowering, instruction, 0);
-	uint32_t flags = saved ? RECORD_FLAGS : 0;
+
+	save_flags(lowering, instruction, 0);
+
+	uint32_t flags = flags_state(lowering);
 
 	if (own_byte)
 		cmp.needs_rex = instruction->encoding.has_rex;
-	point(lowering, &view, saved || !flags_live(instruction), flags);
+	point(lowering, &view, true, flags);
 	emit_own(lowering, &view, false);
 	emit_record(lowering->emitter, instruction->pc, flags | view_state(&view));
 	emit_operation(lowering, &view, cmp, reg, true, 0);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, view_state(&view), saved));
+	emit_jump_miss(lowering, add_miss(lowering, instruction, view_state(&view)));
 	unpoint(lowering, &view);
 	emit_record(lowering->emitter, next_pc(instruction), flags);
-	restore_flags(lowering, saved, next_pc(instruction), 0);
 }
 
 /* The value register: not part of the address, and for bytes one that has a name without REX. */
@@ -510,25 +657,38 @@ static uint8_t pick_value(const struct view *view, uint16_t avoid, unsigned size
 	abort();
 }
 
+/* mov v, gs:[v], extended with zeros */
+static void emit_shadow_load(struct emitter *emitter, uint8_t v, unsigned size)
+{
+	struct operation mov = mov_from(size);
+
+	EMIT(emitter, 0x65);
+	if (mov.wide)
+		EMIT(emitter, 0x48);
+	if (mov.escaped)
+		EMIT(emitter, 0x0f);
+	EMIT(emitter, mov.opcode, v << 3 | v);
+}
+
 /*
  * v = what the operand has, when that is what the shadow has. In slots afterwards:
- * t in A, v in B, the flags in theirs if they are live; returns that state.
+ * t in A, v in B, the flags in theirs if they are live; returns that state, the flags included.
  */
-static uint32_t load_value(struct lowering *lowering, struct view *view, uint8_t v, bool *saved)
+static uint32_t load_value(struct lowering *lowering, struct view *view, uint8_t v)
 {
 	struct emitter *emitter = lowering->emitter;
 	const struct instruction *instruction = view->instruction;
 	unsigned size = instruction->access_size;
 
-	*saved = save_flags(lowering, instruction, 0);
+	save_flags(lowering, instruction, 0);
 
-	uint32_t flags = *saved ? RECORD_FLAGS : 0, state = flags | view_state(view) | in_b(v);
+	uint32_t flags = flags_state(lowering), state = flags | view_state(view) | in_b(v);
 
-	point(lowering, view, *saved || !flags_live(instruction), flags);
+	point(lowering, view, true, flags);
 	emit_spill(emitter, v, SLOT_SCRATCH_B);
 	emit_record(emitter, instruction->pc, state);
 
-	struct miss *miss = add_miss(lowering, instruction, view_state(view) | in_b(v), *saved);
+	struct miss *miss = add_miss(lowering, instruction, view_state(view) | in_b(v));
 
 	for (unsigned done = 0; done < size;) {
 		unsigned part = 8;
@@ -554,12 +714,49 @@ static void shadow_load_apart(struct lowering *lowering, const struct instructio
 	struct emitter *emitter = lowering->emitter;
 	struct view view = view_of(lowering, instruction, instruction->used);
 	uint8_t v = pick_value(&view, instruction->used, instruction->access_size);
-	bool saved;
-	uint32_t state = load_value(lowering, &view, v, &saved);
+	uint32_t state = load_value(lowering, &view, v);
 
 	operand_to_register(emitter, instruction, v);
 	emit_record(emitter, next_pc(instruction), state);
-	restore_flags(lowering, saved, next_pc(instruction), state & ~(uint32_t)RECORD_FLAGS);
+	emit_reload(emitter, v, SLOT_SCRATCH_B);
+	unpoint(lowering, &view);
+}
+
+/*
+ * Instructions on general registers take the value from the register it was compared in; where
+ * the operand may be in low memory, that one is good for the address before, as in shadow_load_folded.
+ */
+static void shadow_use_register(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	struct view view = view_of(lowering, instruction, instruction->used);
+	uint8_t v = pick_value(&view, instruction->used, instruction->access_size);
+	bool folds = !view.direct && may_be_low(lowering, instruction) && !is_rip(instruction) && !instruction->fs &&
+	             !instruction->address32;
+	uint32_t state;
+
+	if (folds) {
+		struct view own = {.instruction = instruction};
+
+		save_flags(lowering, instruction, 0);
+		state = flags_state(lowering) | in_b(v);
+		emit_spill(emitter, v, SLOT_SCRATCH_B);
+		emit_record(emitter, instruction->pc, state);
+		operand_offset(emitter, instruction, v);
+		emit_fold(emitter, v, true);
+		emit_shadow_load(emitter, v, instruction->access_size);
+		emit_operation(lowering, &own, compare(instruction->access_size, v), v, false, 0);
+		emit_jump_miss(lowering, add_miss(lowering, instruction, in_b(v)));
+		view.direct = true;
+	} else {
+		state = load_value(lowering, &view, v);
+	}
+	state &= ~(uint32_t)RECORD_FLAGS;
+	place_flags(lowering, instruction, state);
+	emit_record(emitter, instruction->pc, state | flags_state(lowering));
+	operand_to_register(emitter, instruction, v);
+	note_flags(lowering, instruction);
+	emit_record(emitter, next_pc(instruction), state | flags_state(lowering));
 	emit_reload(emitter, v, SLOT_SCRATCH_B);
 	unpoint(lowering, &view);
 }
@@ -570,18 +767,22 @@ static void shadow_load_apart(struct lowering *lowering, const struct instructio
  */
 static void shadow_use(struct lowering *lowering, const struct instruction *instruction)
 {
+	if (instruction->has_register_form) {
+		shadow_use_register(lowering, instruction);
+		return;
+	}
 	struct emitter *emitter = lowering->emitter;
 	struct view view = view_of(lowering, instruction, instruction->used);
 	uint8_t v = pick_value(&view, 0, 8);
-	bool saved;
-	uint32_t state = load_value(lowering, &view, v, &saved);
+	uint32_t state = view_state(&view);
 
+	load_value(lowering, &view, v);
 	emit_reload(emitter, v, SLOT_SCRATCH_B);
-	state = view_state(&view);
-	restore_flags(lowering, saved, instruction->pc, state);
-	emit_record(emitter, instruction->pc, state);
+	place_flags(lowering, instruction, state);
+	emit_record(emitter, instruction->pc, state | flags_state(lowering));
 	emit_own(lowering, &view, true);
-	emit_record(emitter, next_pc(instruction), state);
+	note_flags(lowering, instruction);
+	emit_record(emitter, next_pc(instruction), state | flags_state(lowering));
 	unpoint(lowering, &view);
 }
 
@@ -594,10 +795,12 @@ static void shadow_store(struct lowering *lowering, const struct instruction *in
 	struct emitter *emitter = lowering->emitter;
 	struct view view = view_of(lowering, instruction, instruction->used);
 
-	point(lowering, &view, !flags_live(instruction) && !(instruction->live_after & LIVE_FLAGS(FLAGS_ALL)), 0);
-	emit_record(emitter, instruction->pc, view_state(&view));
+	uint32_t flags = flags_state(lowering);
+
+	point(lowering, &view, flags || !flags_live(instruction), flags);
+	emit_record(emitter, instruction->pc, flags | view_state(&view));
 	emit_own(lowering, &view, false);
-	emit_record(emitter, next_pc(instruction), view_state(&view));
+	emit_record(emitter, next_pc(instruction), flags | view_state(&view));
 	emit_own(lowering, &view, true);
 	unpoint(lowering, &view);
 }
@@ -618,15 +821,14 @@ static void shadow_modify(struct lowering *lowering, const struct instruction *i
 	unsigned size = instruction->access_size;
 	struct view view = view_of(lowering, instruction, instruction->used);
 	uint8_t v = pick_value(&view, instruction->used, size);
-	bool saved;
-	uint32_t state = load_value(lowering, &view, v, &saved);
+	uint32_t state = load_value(lowering, &view, v);
 
-	if (saved)
-		emit_restore_flags(emitter);
+	place_flags(lowering, instruction, state & ~(uint32_t)RECORD_FLAGS);
 	operand_to_register(emitter, instruction, v);
 	emit_record(emitter, instruction->pc, state);
 	emit_operation(lowering, &view, mov_to(size, v), v, false, 0);
-	state &= ~(uint32_t)RECORD_FLAGS;
+	note_flags(lowering, instruction);
+	state = (state & ~(uint32_t)RECORD_FLAGS) | flags_state(lowering);
 	emit_record(emitter, next_pc(instruction), state);
 	emit_operation(lowering, &view, mov_to(size, v), v, true, 0);
 	emit_reload(emitter, v, SLOT_SCRATCH_B);
@@ -643,6 +845,7 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	unsigned size = instruction->access_size;
 	uint32_t field;
 
+	restore_flags(lowering, instruction->pc, 0);
 	lower_address(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
 	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_WRITE, size, (uint32_t)emitter->executed));
@@ -707,11 +910,11 @@ static void shadow_push(struct lowering *lowering, const struct instruction *ins
 	int32_t number = 0;
 
 	operand_copy(emitter, instruction);
-	emit_record(emitter, next_pc(instruction), 0);
+	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 	if (opcode != 0x68 && opcode != 0x6a) {
 		uint8_t reg = opcode == 0xff ? operand_register(instruction) : (opcode & 7) | own_rex(instruction) << 3;
 
-		emit_stack_operation(lowering, 0x89, reg & 15, RSP, false);
+		emit_stack_operation(lowering, 0x89, reg & 15, RSP, lowering->flags_in_slot);
 		return;
 	}
 	if (opcode == 0x6a)
@@ -735,19 +938,16 @@ static void shadow_push_memory(struct lowering *lowering, const struct instructi
 	struct emitter *emitter = lowering->emitter;
 	struct view view = view_of(lowering, instruction, instruction->used);
 	uint8_t v = pick_value(&view, instruction->used, 8);
-	bool saved;
-	uint32_t state = load_value(lowering, &view, v, &saved);
+	uint32_t state = load_value(lowering, &view, v);
 
 	if (!view.direct) {
 		emit_reload(emitter, view.t, SLOT_SCRATCH_A);
 		state &= ~(uint32_t)(RECORD_SCRATCH_A | 0xf00);
 	}
-	restore_flags(lowering, saved, instruction->pc, state & ~(uint32_t)RECORD_FLAGS);
-	state &= ~(uint32_t)RECORD_FLAGS;
 	emit_record(emitter, instruction->pc, state);
 	EMIT(emitter, 0x50 | v);
 	emit_record(emitter, next_pc(instruction), state);
-	emit_stack_operation(lowering, 0x89, v, RSP, false);
+	emit_stack_operation(lowering, 0x89, v, RSP, lowering->flags_in_slot);
 	emit_reload(emitter, v, SLOT_SCRATCH_B);
 }
 
@@ -762,14 +962,13 @@ static void shadow_pop(struct lowering *lowering, const struct instruction *inst
 	struct emitter *emitter = lowering->emitter;
 	uint8_t reg = instruction->opcode == 0x8f ? operand_register(instruction)
 	                                          : ((instruction->opcode & 7) | own_rex(instruction) << 3) & 15;
-	bool saved = save_flags(lowering, instruction, 0);
 
+	save_flags(lowering, instruction, 0);
 	EMIT(emitter, 0x48 | (reg & 8) >> 1, 0x8b, 0x04 | (reg & 7) << 3, 0x24);
 	emit_stack_operation(lowering, 0x3b, reg, RSP, true);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, 0, saved));
+	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
 	emit_add_number(emitter, RSP, 8);
-	emit_record(emitter, next_pc(instruction), saved ? RECORD_FLAGS : 0);
-	restore_flags(lowering, saved, next_pc(instruction), 0);
+	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 }
 
 /*
@@ -783,20 +982,21 @@ static void shadow_leave(struct lowering *lowering, const struct instruction *in
 {
 	struct emitter *emitter = lowering->emitter;
 	uint8_t v = RCX;
-	bool saved = save_flags(lowering, instruction, 0);
-	uint32_t flags = saved ? RECORD_FLAGS : 0;
+
+	save_flags(lowering, instruction, 0);
+
+	uint32_t flags = flags_state(lowering);
 
 	emit_spill(emitter, v, SLOT_SCRATCH_B);
 	emit_record(emitter, instruction->pc, flags | in_b(v));
 	EMIT(emitter, 0x48, 0x8b, 0x4d, 0x00);
 	emit_stack_operation(lowering, 0x3b, v, RBP, true);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, in_b(v), saved));
+	emit_jump_miss(lowering, add_miss(lowering, instruction, in_b(v)));
 	EMIT(emitter, 0x48, 0x8d, 0x65, 0x08);
 	emit_move(emitter, RBP, v);
 	emit_record(emitter, next_pc(instruction), flags | in_b(v));
 	emit_reload(emitter, v, SLOT_SCRATCH_B);
 	emit_record(emitter, next_pc(instruction), flags);
-	restore_flags(lowering, saved, next_pc(instruction), 0);
 }
 
 void shadow_access(struct lowering *lowering, const struct instruction *instruction)
@@ -805,6 +1005,8 @@ void shadow_access(struct lowering *lowering, const struct instruction *instruct
 	case ACCESS_LOAD:
 		if (loads_over_address(instruction))
 			shadow_load_apart(lowering, instruction);
+		else if (loads_folded(lowering, instruction))
+			shadow_load_folded(lowering, instruction);
 		else
 			shadow_load_plain(lowering, instruction);
 		break;
@@ -894,7 +1096,7 @@ void shadow_call(struct lowering *lowering, const struct instruction *instructio
 static void load_target(struct lowering *lowering, const struct instruction *instruction, bool fs, bool fold)
 {
 	struct emitter *emitter = lowering->emitter;
-	struct miss *miss = add_miss(lowering, instruction, RECORD_RCX | RECORD_R11, false);
+	struct miss *miss = add_miss(lowering, instruction, RECORD_RCX | RECORD_R11);
 	uint32_t same;
 
 	(void)fs;
