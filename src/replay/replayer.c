@@ -76,12 +76,19 @@ static bool fail_to_read(struct session *s)
 	return finish(s, REPLAY_FAILED, "%s", recording_error_text(&s->reader.error, text, sizeof text));
 }
 
+/* What is missing is told where it is needed. */
+static bool is_readable(enum recording_status status)
+{
+	return status == RECORDING_OK || status == RECORDING_MISSING;
+}
+
 static bool read_recording(struct session *s)
 {
 	if (reader_open(&s->reader, s->options->path) != RECORDING_OK)
 		return fail_to_read(s);
-	if (meta_read(&s->reader, &s->meta) || codelog_read(&s->reader, &s->codelog) ||
-	        code_history_read(&s->reader, &s->history))
+	if (!is_readable(meta_read(&s->reader, &s->meta)) ||
+	        !is_readable(codelog_read(&s->reader, &s->codelog)) ||
+	        !is_readable(code_history_read(&s->reader, &s->history)))
 		return fail_to_read(s);
 	if (!timeline_read(&s->timeline, &s->reader))
 		return finish(s, REPLAY_FAILED, "out of memory");
