@@ -115,12 +115,14 @@ static int replay_main(int argc, char **argv)
 	if (first < 0)
 		return status;
 	if (first + 1 != argc) {
-		error_print("replay", first == argc ? "no recording given; usage: bugnet %s"
-		                                    : "give one recording at a time; usage: bugnet %s",
+		error_print("replay",
+		        first == argc ? "no recording given; usage: bugnet %s"
+		                      : "give one recording at a time; usage: bugnet %s",
 		        replay_command.synopsis);
 		return STATUS_FAILED;
 	}
-	if (!parse_number("from", values.from, &options.from) || !parse_number("to", values.to, &options.to) ||
+	if (!parse_number("from", values.from, &options.from) ||
+	        !parse_number("to", values.to, &options.to) ||
 	        !parse_number("thread", values.thread, &thread))
 		return STATUS_FAILED;
 	options.path = argv[first];

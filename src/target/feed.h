@@ -42,17 +42,17 @@ struct feed_record {
 	uint32_t size;   /* of all of it, a multiple of 8 */
 };
 
-#define FEED_HAS_XSAVE  1 /* the vector state follows; else it stays as it is */
-#define FEED_HAS_EMPTY  2 /* state: memory is emptied */
-#define FEED_HAS_OUTPUT 4 /* system call: the replayer wants to see what it writes */
+#define FEED_HAS_XSAVE  1  /* the vector state follows; else it stays as it is */
+#define FEED_HAS_EMPTY  2  /* state: memory is emptied */
+#define FEED_HAS_OUTPUT 4  /* system call: the replayer wants to see what it writes */
 #define FEED_HAS_BASES  16 /* state, instead: of FS and GS */
-#define FEED_HAS_FORGET 8 /* system call: empties memory, see forget.h */
+#define FEED_HAS_FORGET 8  /* system call: empties memory, see forget.h */
 
 struct feed_state { /* state, signal, instead */
 	struct feed_record head;
 	struct registers registers;
 	uint64_t fs_base, gs_base;
-	uint8_t xsave[];           /* FEED_XSAVE_BYTES */
+	uint8_t xsave[]; /* FEED_XSAVE_BYTES */
 };
 
 struct feed_patch {

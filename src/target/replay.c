@@ -91,8 +91,8 @@ _Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t det
 static bool appear(uint64_t start, uint64_t size)
 {
 	return syscall6(__NR_mmap, (long)start, (long)size, K_PROT_READ | K_PROT_WRITE,
-	               K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0) ==
-	       (long)start;
+	               K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1,
+	               0) == (long)start;
 }
 
 /* Memory that was never touched; false: it is there, or it is ours. */

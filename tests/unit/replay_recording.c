@@ -54,9 +54,8 @@ __asm__(
 ".att_syntax\n");
 /* clang-format on */
 
-extern const uint8_t made_start[], made_called[], made_end[], repeat_start[], repeat_handler[], repeat_called[],
-        repeat_end[],
-        loop_start[], loop_end[], write_start[], write_end[];
+extern const uint8_t made_start[], made_called[], made_end[], repeat_start[], repeat_handler[],
+        repeat_called[], repeat_end[], loop_start[], loop_end[], write_start[], write_end[];
 
 /* ---- making a recording ---- */
 
@@ -130,7 +129,8 @@ static void write_recording(void)
 	assert_true(meta_set_texts(&meta, META_SEGMENTS, segments, 1));
 	assert_int_equal(meta_write(&writer, &meta), RECORDING_OK);
 	assert_int_equal(code_history_write(&writer, &making.history), RECORDING_OK);
-	assert_int_equal(stretch_write(&writer, 0, 0, 0, 1000, making.bytes, (size_t)(making.at - making.bytes)),
+	assert_int_equal(
+	        stretch_write(&writer, 0, 0, 0, 1000, making.bytes, (size_t)(making.at - making.bytes)),
 	        RECORDING_OK);
 	assert_int_equal(writer_finish(&writer), RECORDING_OK);
 	writer_deinit(&writer);
@@ -159,7 +159,8 @@ static void expect(enum replay_outcome outcome, const char *message)
 {
 	replay_made(&all);
 	if (result.outcome != outcome || !strstr(result.message, message))
-		fail_msg("outcome %d, '%s' instead of %d, '%s'", result.outcome, result.message, outcome, message);
+		fail_msg("outcome %d, '%s' instead of %d, '%s'", result.outcome, result.message, outcome,
+		        message);
 }
 
 /* ---- all kinds of events ---- */
