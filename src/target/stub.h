@@ -108,6 +108,7 @@ long call_vsyscall(void);
 _Noreturn void raise_trap(void);
 long usercopy_direct(void *to, const void *from, size_t size);
 long load_line(void *to, const void *from);
+long restore_direct(const void *from, unsigned what, uint32_t low, uint32_t high);
 long match_lines(const void *memory, const void *shadow, size_t count);
 long probe_write(void *at, size_t size);
 long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);

@@ -141,12 +141,16 @@
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
 #define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
 #define EMULATE_PUSHF    16 /* argument: operand size in bytes (2 or 8); only while recording */
-#define EMULATE_COUNT    17
+#define EMULATE_RESTORE  17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording */
+#define EMULATE_COUNT    18
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)
 #define EMULATE_LENGTH(detail)                 ((detail) >> 8 & 0xff)
 #define EMULATE_ARGUMENT(detail)               ((detail) >> 16 & 0xffff)
+
+#define RESTORE_WIDE     1 /* 64-bit pointers */
+#define RESTORE_EXTENDED 2 /* xrstor */
 
 #define RESULT_RDTSC  0
 #define RESULT_RDTSCP 1
