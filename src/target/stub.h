@@ -172,7 +172,7 @@ bool is_prefix(uint8_t byte);
 void set_program_gs(struct thread *thread, uint64_t base);
 /* Tells translated code where the FS base is now. */
 void note_program_fs(struct thread *thread);
-/* SLOT_POSITION of all segments. */
+/* The position slots of all segments. */
 uint64_t position(const struct thread *thread);
 void set_position(struct thread *thread, uint64_t value);
 /* Tells the supervisor how many instructions the thread has executed. */
@@ -284,6 +284,8 @@ static inline bool replaying(void)
 {
 	return info()->mode == MODE_REPLAY;
 }
+/* Maps what replay shares with the replayer; the memfd stays ours. */
+void replay_map(int memfd);
 void replay_start(struct thread *thread);
 void replay_exit(struct thread *thread, int indirect);
 void replay_syscall(struct thread *thread);
