@@ -101,6 +101,7 @@ struct settings {
 	bool far;      /* nothing else lies within 2 GB of the arenas, so displacements may be anything */
 	bool avx512;   /* also AVX-512 and AMX instructions, which this CPU refuses */
 	bool no_bases; /* leave the fs and gs bases alone (for stand-ins that cannot set them) */
+	bool read_flags; /* at faults, look only at status flags that the sequence may still read */
 	unsigned watchdog;
 	unsigned without; /* kinds left out, while a translator is known not to have them */
 };
@@ -189,6 +190,12 @@ void state_random(struct rng *r, unsigned arena, struct machine *m, struct roles
 void state_canonical(struct machine *m);
 uint64_t digest_bytes(uint64_t digest, const void *bytes, size_t size);
 uint64_t outcome_digest(const struct outcome *o);
+
+/* ---- flags.c
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Status flags that the sequence overwrites before it reads them, whatever way it goes from this pc. */
+uint64_t flags_unread(const struct sequence *s, uint64_t pc);
 
 /* ---- generate.c, encode.c, accept.c, pieces.c
  * ------------------------------------------------------------------ */
