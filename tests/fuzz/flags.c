@@ -16,6 +16,7 @@ enum {
 /* The ways not followed yet, and for each offset the flags it was reached with. */
 struct search {
 	const struct sequence *s;
+	unsigned length;
 	uint32_t reached[SLOT], read;
 	uint16_t waiting[SLOT];
 	unsigned count;
@@ -25,7 +26,7 @@ struct search {
 static void reach(struct search *search, uint64_t pc, uint32_t flags)
 {
 	uint64_t offset = pc - search->s->address;
-	if (offset >= search->s->code_length) {
+	if (offset >= search->length) {
 		search->read |= flags;
 		return;
 	}
@@ -81,9 +82,8 @@ static uint32_t overwritten(const struct instruction *i)
 
 static void follow(struct search *search, uint64_t pc, uint32_t flags)
 {
-	const struct sequence *s = search->s;
 	struct instruction i;
-	unsigned size = (unsigned)(s->address + s->code_length - pc);
+	unsigned size = (unsigned)(search->s->address + search->length - pc);
 	if (!decode((const uint8_t *)pc, size, &i)) { /* NOLINT */
 		search->read |= flags;
 		return;
@@ -121,6 +121,7 @@ uint64_t flags_unread(const struct sequence *s, uint64_t pc)
 	static struct search search;
 	memset(&search, 0, sizeof search);
 	search.s = s;
+	search.length = code_written(s, s->code_length);
 	reach(&search, pc, STATUS);
 	while (search.count && search.read != STATUS) {
 		uint16_t offset = search.waiting[--search.count];

@@ -172,6 +172,8 @@ void code_setup(void);
 void code_open(unsigned arena, enum code_mode mode); /* before the sequences of a block are placed */
 uint64_t code_place(struct rng *r, unsigned arena, enum code_mode mode, uint64_t number);
 void code_write(const struct sequence *s);
+/* How many of its first bytes are there: the memory may end inside of it. */
+unsigned code_written(const struct sequence *s, unsigned length);
 void code_seal(unsigned arena, enum code_mode mode); /* all are written, they will now run */
 void code_close(unsigned arena, enum code_mode mode);
 
