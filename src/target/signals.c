@@ -825,7 +825,9 @@ static void handle_fault(
 	 * is an address only together with the segment's base is none for some CPUs.
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
-	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond)) {
+	/* While recording, loads come before the instruction: it may have written first, or wanted to be aligned. */
+	bool compared = c->trapno == TRAP_PAGE_FAULT && recording();
+	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
 		try_natively(thread, context);
 		return;
 	}
