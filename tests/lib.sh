@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the test suites share. Sourced by tests/run, tests/errors.sh and tests/users.sh.
+# What the test suites share. Sourced by tests/run and the suites that are scripts of their own.
 #
 # Every suite prints one line per test: `ok NAME`, `FAIL NAME: why` or `skip NAME: why`. Lines that explain a failure
 # follow it, indented. tests/run counts these lines; nothing else.
@@ -139,4 +139,14 @@ expect_exact() {
 	else
 		ok "$test"
 	fi
+}
+
+# supervisors_of PID: processes named bugnet among the descendants of PID. PID is a launcher, which is the subreaper of
+# all it started, so these are this test's own and nobody else's.
+supervisors_of() {
+	local pid
+	for pid in $(pgrep -P "$1"); do
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bugnet ] && echo "$pid"
+		supervisors_of "$pid"
+	done
 }
