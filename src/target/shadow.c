@@ -212,7 +212,8 @@ void handle_access(struct thread *thread)
 		write_program(address, shadow_of(thread, address), size);
 	if (!possible) {
 		surface(thread);
-		fault_natively(thread);
+		/* That the kernel cannot copy from there does not mean that the program cannot: the vdso's data. */
+		step_natively(thread);
 	}
 	note_code(thread, here);
 	if (thread->pending)

@@ -747,6 +747,7 @@ static void try_natively(struct thread *thread, struct kernel_ucontext *context)
 {
 	context_to_resume(thread, context);
 	context->mcontext.rip = (uint64_t)probe_start;
+	context->mask &= ~SIGBIT(K_SIGTRAP); /* it may work now */
 	thread->probing = PROBE_NATIVE;
 	thread->counted = 0;
 }
