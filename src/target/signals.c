@@ -389,6 +389,7 @@ static void fix_fpstate_pc(uint64_t fpstate)
 		cached = *pointer;
 		*pointer = pc;
 		fix_x87_opcode(fpstate + 6, cached, pc);
+		fix_x87_data(fpstate + 16);
 	}
 }
 
@@ -781,6 +782,8 @@ static bool handle_shadow_fault(
 	if (!recording() || c->trapno != TRAP_PAGE_FAULT || !in_code(c->rip) ||
 	        *(const uint8_t *)c->rip != GS_PREFIX)
 		return false;
+	if (!shadow_is_needed(address))
+		return false;
 	if (shadow_fault(address))
 		return true;
 	if (!code_lookup(c->rip, &place))
@@ -826,8 +829,8 @@ static void handle_fault(
 	 * is an address only together with the segment's base is none for some CPUs.
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
-	/* While recording, loads come before the instruction: it may have written first, or wanted to be aligned. */
-	bool compared = c->trapno == TRAP_PAGE_FAULT && recording();
+	/* While recording, loads come before the instruction: it may have written first, or be aligned another way. */
+	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT);
 	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
 		try_natively(thread, context);
 		return;
