@@ -389,6 +389,7 @@ static void fix_fpstate_pc(uint64_t fpstate)
 		cached = *pointer;
 		*pointer = pc;
 		fix_x87_opcode(fpstate + 6, cached, pc);
+		fix_x87_data(fpstate + 16);
 	}
 }
 
@@ -747,6 +748,7 @@ static void try_natively(struct thread *thread, struct kernel_ucontext *context)
 {
 	context_to_resume(thread, context);
 	context->mcontext.rip = (uint64_t)probe_start;
+	context->mask &= ~SIGBIT(K_SIGTRAP); /* it may work now */
 	thread->probing = PROBE_NATIVE;
 	thread->counted = 0;
 }
@@ -779,6 +781,8 @@ static bool handle_shadow_fault(
 
 	if (!recording() || c->trapno != TRAP_PAGE_FAULT || !in_code(c->rip) ||
 	        *(const uint8_t *)c->rip != GS_PREFIX)
+		return false;
+	if (!shadow_is_needed(address))
 		return false;
 	if (shadow_fault(address))
 		return true;
@@ -825,8 +829,8 @@ static void handle_fault(
 	 * is an address only together with the segment's base is none for some CPUs.
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
-	/* While recording, loads come before the instruction: it may have written first, or wanted to be aligned. */
-	bool compared = c->trapno == TRAP_PAGE_FAULT && recording();
+	/* While recording, loads come before the instruction: it may have written first, or be aligned another way. */
+	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT);
 	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
 		try_natively(thread, context);
 		return;
