@@ -79,14 +79,14 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
-tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/make-recording
+tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/make-recording $(B)/tests/tamper-recording
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(LIBRARY_OBJECTS) $(LIBS) -lcmocka
 
-$(B)/tests/make-recording: tests/recordings/make.c $(RECORDING_OBJECTS)
+$(B)/tests/%-recording: tests/recordings/%.c $(RECORDING_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash

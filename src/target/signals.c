@@ -825,7 +825,9 @@ static void handle_fault(
 	 * is an address only together with the segment's base is none for some CPUs.
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
-	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond)) {
+	/* While recording, loads come before the instruction: it may have written first, or wanted to be aligned. */
+	bool compared = c->trapno == TRAP_PAGE_FAULT && recording();
+	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
 		try_natively(thread, context);
 		return;
 	}
@@ -963,11 +965,11 @@ static void record_sigreturn(struct thread *thread, struct kernel_ucontext *cont
 			size = 0;
 	}
 	if (size < XSAVE_BYTES) { /* none, a bad one, or one without the header: the kernel deals with that */
-		log_state(thread, here, NULL);
+		log_sigreturn(thread, here, NULL);
 		return;
 	}
 	context->mcontext.fpstate = (uint64_t)own;
-	log_state(thread, here, own);
+	log_sigreturn(thread, here, own);
 }
 
 _Noreturn void syscall_sigreturn(struct thread *thread)

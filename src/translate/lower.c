@@ -381,14 +381,14 @@ static bool flags_free_at(const struct lowering *lowering, const struct block *b
 /*
  * Where flags are free:
  *
- *     sub  qword gs:[SLOT_POSITION], -count
+ *     sub  qword gs:[counter], -count
  *
  * and elsewhere:
  *
  *     mov  gs:[SLOT_SCRATCH_A], rcx
- *     mov  rcx, gs:[SLOT_POSITION]
+ *     mov  rcx, gs:[counter]
  *     lea  rcx, [rcx+count]
- *     mov  gs:[SLOT_POSITION], rcx
+ *     mov  gs:[counter], rcx
  *     mov  rcx, gs:[SLOT_SCRATCH_A]
  */
 static void lower_count(struct lowering *lowering, int32_t count, bool flags_free, uint64_t pc)
@@ -926,11 +926,11 @@ static void lower_check(struct lowering *lowering, const struct block *block)
 
 /*
  * Replay stops before the block where control might get beyond the next event before it
- * comes to another such place. SLOT_POSITION says how many instructions are left until then, as a
+ * comes to another such place. The counter says how many instructions are left until then, as a
  * negative number:
  *
  *    (mov  gs:[SLOT_RAX], rax ; lahf ; seto al      ; where flags are read later
- *     cmp  qword gs:[SLOT_POSITION], -longest
+ *     cmp  qword gs:[counter], -longest
  *     jg   stop
  *    (add  al, 127 ; sahf ; mov rax, gs:[SLOT_RAX])
  *

@@ -1,9 +1,9 @@
 /*
- * Where instructions are counted. SLOT_POSITION is brought up to date only where it
+ * Where instructions are counted. The region's counter is brought up to date only where it
  * must be: on the edges between blocks along which a static number does not do.
  *
  * Every block has a lag: so many instructions were executed when control enters it
- * from another block of the region, and are not in SLOT_POSITION yet. On an edge from
+ * from another block of the region, and are not in the counter yet. On an edge from
  * one block to the next nothing is added as long as the lag of the next one is the
  * lag and the length of the first. Where control leaves the region, the slot is exact;
  * where it enters, at a block with a lag, the lag is taken off first.

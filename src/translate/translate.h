@@ -111,8 +111,10 @@ struct translate_request {
 	/* Check at the start of every block that its bytes are still what was translated, and end blocks
 	 * after every instruction that writes memory: for code that may change unnoticed. */
 	bool self_check;
-	/* Count the program's instructions in SLOT_POSITION; recording and replay do anyway. */
+	/* Count the program's instructions; recording and replay do anyway. */
 	bool count;
+	/* The slot to count them in; 0: SLOT_POSITION. */
+	int32_t counter;
 	enum translate_mode mode;
 	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
 	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */
