@@ -48,7 +48,7 @@ def nice_step(end):
 
 def short(value):
 	for limit, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "K")):
-		if value >= limit:
+		if value >= limit and value % (limit / 1000) == 0 and len(f"{value / limit:g}") <= 4:
 			return f"{value / limit:g}{suffix}"
 	return f"{value:g}"
 

@@ -42,6 +42,7 @@ class NotExact(Failed):
 class Recorded:
 	"""What came of recording a row a few times; sizes are those of the last time."""
 	row: str
+	section: str
 	threads: int = 1
 	record: list = dataclasses.field(default_factory=list)  # times over native
 	replay: list = dataclasses.field(default_factory=list)
@@ -53,6 +54,7 @@ class Recorded:
 	window_bytes: int = 0  # 0: the run is too short
 	native_memory: int = 0  # KB
 	memory: int = 0
+	shared_memory: int = 0
 	supervisor_memory: int = 0
 
 	@property
@@ -123,6 +125,7 @@ def record_once(bench, section, row, first, timeout, recorded):
 	recorded.window_bytes = window_bytes(file, recorded.instructions)
 	recorded.native_memory = max(recorded.native_memory, native.memory)
 	recorded.memory = max(recorded.memory, kept.memory)
+	recorded.shared_memory = max(recorded.shared_memory, kept.shared_memory)
 	recorded.supervisor_memory = max(recorded.supervisor_memory, kept.supervisor_memory)
 	os.remove(file)
 	return bench.seconds_of(kept) + seconds, bench.seconds_of(native)

@@ -14,7 +14,8 @@ from programs import ENVIRONMENT
 
 MEMORY_PERIOD = 0.02
 MEMORY_METHOD = f"""VmHWM of the program's own process in /proc, read every {1000 * MEMORY_PERIOD:.0f} ms and not at its very end:
- most pages resident at a time, code cache, ring and shadow included; the supervisor is a process of its own"""
+ most pages resident at a time, code cache, ring and shadow included (of them shared: RssShmem, code cache and ring);
+ the supervisor is a process of its own"""
 # How long a supervisor may write the recording after its program has ended.
 SAVE_SECONDS = 120
 
@@ -32,6 +33,7 @@ class Run:
 	complaint: str  # the last line on stderr
 	last: str  # the last line on stdout
 	memory: int  # peak in KB, 0 where the run was too short to tell
+	shared_memory: int = 0  # of it, in memfds: under bugnet code cache and ring
 	supervisor_memory: int = 0
 
 
@@ -43,17 +45,18 @@ class MemoryWatch(threading.Thread):
 		self.pid = pid
 		self.path = path
 		self.supervisor = None
-		self.peak = self.supervisor_peak = 0
+		self.peak = self.shared = self.supervisor_peak = 0
 		self.done = threading.Event()
 
 	@staticmethod
-	def peak_of(pid):
+	def memory_of(pid):
+		"""(peak, of what is resident now: shared memory without a file), in KB; zeros when it has none any more"""
 		try:
 			with open(f"/proc/{pid}/status") as file:
-				found = re.search(r"^VmHWM:\s*(\d+) kB", file.read(), re.M)
-				return int(found[1]) if found else 0
+				told = dict(re.findall(r"^(VmHWM|RssShmem):\s*(\d+) kB", file.read(), re.M))
+				return int(told.get("VmHWM", 0)), int(told.get("RssShmem", 0))
 		except OSError:
-			return 0
+			return 0, 0
 
 	def find_supervisor(self):
 		for name in os.listdir("/proc"):
@@ -69,14 +72,16 @@ class MemoryWatch(threading.Thread):
 	def run(self):
 		# The first sample is no earlier than one period: before its execve the process is not yet the program.
 		while not self.done.wait(MEMORY_PERIOD):
-			self.peak = self.peak_of(self.pid) or self.peak
+			peak, shared = self.memory_of(self.pid)
+			if peak:
+				self.peak, self.shared = peak, shared
 			if self.path:
 				self.look_at_supervisor()
 
 	def look_at_supervisor(self):
 		"""On the way to it a helper is forked, which ends at once: look again when who was found is gone."""
 		self.supervisor = self.supervisor or self.find_supervisor()
-		peak = self.peak_of(self.supervisor) if self.supervisor else 0
+		peak = self.memory_of(self.supervisor)[0] if self.supervisor else 0
 		self.supervisor = self.supervisor if peak else None
 		self.supervisor_peak = max(self.supervisor_peak, peak)
 
@@ -120,7 +125,7 @@ def run(workshop, command, row, timeout, saves=None, folder=None):
 		if not in_time:
 			raise Failed(f"over {timeout:.0f} s")
 		return Run(seconds, usage.ru_utime + usage.ru_stime, child.returncode, digest(out, row.ignore), last_line(err),
-			last_line(out), watch.peak, watch.supervisor_peak)
+			last_line(out), watch.peak, watch.shared, watch.supervisor_peak)
 
 
 def await_file(path):
