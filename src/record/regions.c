@@ -501,14 +501,6 @@ static void tell_sources(struct space *space, struct memory *memory, const struc
 	}
 }
 
-/* Neighbours count in different slots: they run one after the other. */
-static int32_t counter_for(const struct space *space, uint64_t pc)
-{
-	unsigned k = (unsigned)(pc * 0x9e3779b97f4a7c15ul >> 32) % POSITION_SLOTS;
-
-	return space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(k) : SLOT_POSITIONS + (int32_t)k;
-}
-
 static struct translate_request request_for(struct space *space, struct reading *reading, uint64_t pc)
 {
 	const struct space_segment *segment = &space->segments[nearest_segment(space, pc)];
@@ -527,7 +519,8 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .count = space->count,
 	        .mode = space->mode,
 	        .keep_flags = &reading->replaced,
-	        .counter = counter_for(space, pc),
+	        .counter = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(0) : SLOT_POSITIONS,
+	        .counter_step = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(1) - FEED_COUNTER(0) : 1,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
 	};

@@ -95,14 +95,16 @@ static void set_instructions_left(struct thread *thread, uint64_t left)
 		map_counters(true);
 	else if (left < FEED_NEAR && f->spread)
 		map_counters(false);
-	thread->slots[SLOT_POSITION] = 0;
-	*counter(thread, 0) = -(int64_t)left;
-	if (!f->spread)
+	if (!f->spread) {
+		thread->slots[SLOT_POSITION] = 0;
+		*counter(thread, 0) = -(int64_t)left;
 		return;
-	for (unsigned k = 1; k < POSITION_SLOTS; k++) {
-		*counter(thread, k) = -(int64_t)(left / POSITION_SLOTS);
-		*counter(thread, 0) += (int64_t)(left / POSITION_SLOTS);
 	}
+	/* A little is kept back: where control goes from one counter to another it may use up too much. */
+	uint64_t share = (left - FEED_NEAR / 2) / POSITION_SLOTS;
+	for (unsigned k = 0; k < POSITION_SLOTS; k++)
+		*counter(thread, k) = -(int64_t)share;
+	thread->slots[SLOT_POSITION] = share * POSITION_SLOTS - left;
 }
 
 static uint64_t replay_position(const struct thread *thread)

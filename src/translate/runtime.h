@@ -66,7 +66,7 @@
 #define SLOT_COUNT       16
 
 /*
- * Instructions executed, by region: each counts in one of these (translate_request.counter), because
+ * Instructions executed. Blocks count in one of these or another (translate_request.counter), because
  * one word that all of them add to would be a chain through memory. A thread's position is the sum
  * of these and of SLOT_POSITION, where the stub counts, over all segments. In replay they are not
  * here but on a page of their own each, see feed.h.

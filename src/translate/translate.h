@@ -113,8 +113,8 @@ struct translate_request {
 	bool self_check;
 	/* Count the program's instructions; recording and replay do anyway. */
 	bool count;
-	/* The slot to count them in; 0: SLOT_POSITION. */
-	int32_t counter;
+	/* The first of POSITION_SLOTS slots to count them in, and from one to the next; 0: SLOT_POSITION only. */
+	int32_t counter, counter_step;
 	enum translate_mode mode;
 	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
 	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */

@@ -70,11 +70,9 @@ int translate(const struct translate_request *request, struct translation *out)
 	if (error)
 		return error;
 	emit_init(&emitter, out, request->pc);
-	if (request->counter)
-		emitter.counter = request->counter;
 	if (request_counts(request)) {
 		liveness_compute(&region);
-		position_plan(&region);
+		position_plan(&region, request->mode == TRANSLATE_REPLAY);
 	}
 	lower_region(&emitter, &region, request);
 	emit_tail(&emitter, request->exact ? NULL : &region);

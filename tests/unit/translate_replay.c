@@ -46,6 +46,15 @@ __asm__(
 "replay_long:\n"
 "	.rept 300\n	lea rax, [rax+rbx]\n	adc rdx, 1\n	.endr\n	ret\n"
 
+"replay_loops:\n"
+"	mov r8d, 400; xor eax, eax\n"
+"1:	mov ecx, 9; test r8b, 3; jz 4f\n"
+"2:	add rax, rcx; test al, 1; jz 3f; lea rax, [rax+rax*2]; cmp rax, rbx; jb 3f; ror rax, 7\n"
+"3:	dec ecx; jnz 2b\n"
+"4:	call 5f; sub r8d, 1; jnz 1b; ret\n"
+"5:	cmp r8d, 200; ja 6f; inc rdx; ret\n"
+"6:	add rdx, 3; ret\n"
+
 "replay_clock:\n"
 "	mov rbx, 1; rdtsc; mov r8, rax; shl rdx, 32; or r8, rdx; rdtsc; sub rax, r8; mov ecx, 0; xgetbv; mov r9, rax; ret\n"
 
@@ -55,7 +64,7 @@ __asm__(
 /* clang-format on */
 
 extern const char replay_straight[], replay_branches[], replay_flags[], replay_calls[], replay_strings[],
-        replay_long[], replay_clock[], replay_images[];
+        replay_long[], replay_loops[], replay_clock[], replay_images[];
 
 static struct trace native;
 
@@ -205,6 +214,60 @@ static void test_long(void **state)
 	check_all(replay_long, 7);
 }
 
+#define COUNTERS    64 /* their first slot */
+#define SHARES_LEFT 2000
+
+static int64_t spread_left(struct harness *harness, bool share)
+{
+	int64_t *counters = (int64_t *)harness_slots(harness) + COUNTERS, left = 0;
+
+	for (unsigned k = 0; k < POSITION_SLOTS; k++) {
+		assert_true(counters[k] <= 0);
+		left -= counters[k];
+	}
+	for (unsigned k = 0; share && k < POSITION_SLOTS; k++)
+		counters[k] = -(left / POSITION_SLOTS) - (k < left % POSITION_SLOTS);
+	return left;
+}
+
+/* With counters that have a share of the way each: none is ever used beyond its share, and none is forgotten.
+ */
+static void test_spread(void **state)
+{
+	struct harness harness;
+	struct cpu cpu;
+	unsigned stops = 0;
+
+	(void)state;
+	program_fill();
+	program_start(&cpu, replay_loops);
+	struct cpu start = cpu;
+	trace_natively(&start);
+	assert_true(native.count > 3 * SHARES_LEFT);
+	harness_init(&harness, replay_loops);
+	harness.request.mode = TRANSLATE_REPLAY;
+	harness.request.counter = COUNTERS;
+	harness.request.counter_step = 1;
+	harness_slots(&harness)[COUNTERS] = -(uint64_t)(native.count - 1);
+	while (spread_left(&harness, true) > SHARES_LEFT) {
+		harness_cpu = cpu;
+		harness_cpu.pc = harness_code_for(&harness, cpu.pc);
+		harness_enter();
+		leave_code(&harness, &cpu);
+		stops += harness_left == LEFT_POSITION;
+
+		struct cpu expected = native.steps[native.count - 1 - spread_left(&harness, false)];
+		char difference[512];
+		cpu_describe(difference, sizeof difference, &cpu, &expected);
+		cpu.flags = expected.flags &= ~(uint64_t)TRAP_FLAG; /* those that the program does not read */
+		if (!cpu_equal(&cpu, &expected))
+			fail_msg("left %ld: %s", spread_left(&harness, false), difference);
+	}
+	assert_true(stops > 3);
+	harness_deinit(&harness);
+	free(native.steps);
+}
+
 /* A rep instruction is one instruction, however often it is repeated: natively each iteration is a step. */
 static void test_strings(void **state)
 {
@@ -295,6 +358,7 @@ int main(int argc, char **argv)
 	        cmocka_unit_test(test_flags),
 	        cmocka_unit_test(test_calls),
 	        cmocka_unit_test(test_long),
+	        cmocka_unit_test(test_spread),
 	        cmocka_unit_test(test_strings),
 	        cmocka_unit_test(test_clock),
 	        cmocka_unit_test(test_images),
