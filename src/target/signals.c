@@ -771,6 +771,19 @@ static void give_up(struct thread *thread, struct kernel_ucontext *context)
 	context->mcontext.rsp = thread->stack - 8;
 }
 
+/*
+ * A call has pushed the return address and was to mirror it (push_return in src/translate/shadow.c): it is
+ * executed once more, and pushes the same to the same place.
+ */
+static void take_back_push(struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
+{
+	static const uint8_t mirror[] = {GS_PREFIX, 0x4c, 0x89, 0x1c, 0x24}; /* mov gs:[rsp], r11 */
+	bool borrowed = (place->state & RECORD_SCRATCH_B) && RECORD_B_REGISTER(place->state) == R11;
+
+	if (((place->state & RECORD_R11) || borrowed) && equal((const uint8_t *)c->rip, mirror, sizeof mirror))
+		thread->regs.gpr[RSP] += 8;
+}
+
 /* Was it the access to the shadow, in memory that has none yet? Every such access has a prefix of its own. */
 static bool handle_shadow_fault(
         struct thread *thread, const struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
@@ -789,6 +802,7 @@ static bool handle_shadow_fault(
 	if (!code_lookup(c->rip, &place))
 		stub_panic("no record of code at", c->rip);
 	registers_from_code(thread, c, &place);
+	take_back_push(thread, c, &place);
 	thread->regs.flags &= ~FLAG_TF;
 	if (thread->stepping) {
 		thread->stepping = STEP_NONE;

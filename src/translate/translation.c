@@ -60,6 +60,14 @@ static void put_first_entry_first(struct translation *out)
 	}
 }
 
+/* Behind a store may be other code than what was read. */
+static void distrust_stores(struct region *region)
+{
+	for (uint32_t i = 0; i < region->instruction_count; i++)
+		if (region->instructions[i].writes_memory)
+			region->instructions[i].use |= LIVE_ALL;
+}
+
 int translate(const struct translate_request *request, struct translation *out)
 {
 	struct emitter emitter;
@@ -71,6 +79,8 @@ int translate(const struct translate_request *request, struct translation *out)
 		return error;
 	emit_init(&emitter, out, request->pc);
 	if (request_counts(request)) {
+		if (request->writable && *request->writable)
+			distrust_stores(&region);
 		liveness_compute(&region);
 		position_plan(&region, request->mode == TRANSLATE_REPLAY);
 	}

@@ -108,7 +108,6 @@ static void follow(struct search *search, uint64_t pc, uint32_t flags)
 	case ZYDIS_CATEGORY_INTERRUPT:
 	case ZYDIS_CATEGORY_SYSCALL:
 	case ZYDIS_CATEGORY_SYSRET:
-	case ZYDIS_CATEGORY_SYSTEM:
 		search->read |= flags;
 		break;
 	default:
