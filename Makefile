@@ -25,7 +25,8 @@ CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
 LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
-.PHONY: all demo test fuzz fuzz-readers bench bench-coding bench-figures install clean format check-format packages-build packages-fuzz \
+.PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures install clean format check-format \
+	packages-build packages-fuzz \
 	packages-test tests
 all: $(B)/bugnet
 
@@ -114,6 +115,13 @@ $(B)/tests/fuzz: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
 test: packages-test
 	@$(MAKE) --no-print-directory tests
 	@tests/run
+
+REPEAT ?= 3
+# Everything that is recorded and replayed, also what takes long.
+soak: packages-test
+	@$(MAKE) --no-print-directory tests
+	@REPEAT=$(REPEAT) tests/run record replay
+	@tests/real/run --record
 
 packages-build:
 	@scripts/install-packages build
