@@ -182,6 +182,14 @@ resume_by_table:
 	jmp	*(,%r11,8)
 resume_window_end:
 
+/* The thread leaves for good, see release(). */
+	.globl	release_entry
+release_entry:
+	mov	OWN(THREAD_STACK), %rsp
+	mov	SLOT(SLOT_THREAD), %rdi
+	call	release
+	hlt
+
 resume_pending:
 	mov	OWN(THREAD_STACK), %rsp
 	mov	SLOT(SLOT_THREAD), %rdi

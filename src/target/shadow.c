@@ -381,7 +381,8 @@ bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t argume
 {
 	struct forgotten range = forgotten_by(number, arguments, result);
 
-	if (range.end <= range.start || process()->seccomp || !shadow_covers(range.start, range.end))
+	/* What is ours was not unmapped, whatever the program was told; and the shadow of that is ours, too. */
+	if (range.end <= range.start || process()->seccomp || overlaps_us(range.start, range.end - range.start) || !shadow_covers(range.start, range.end))
 		return false;
 	uint64_t start = shadow_address(thread, range.start);
 	empty(start, start + (range.end - range.start));

@@ -766,9 +766,7 @@ static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
 static void give_up(struct thread *thread, struct kernel_ucontext *context)
 {
 	context_to_resume(thread, context);
-	context->mcontext.rip = (uint64_t)release;
-	context->mcontext.rdi = (uint64_t)thread;
-	context->mcontext.rsp = thread->stack - 8;
+	context->mcontext.rip = (uint64_t)release_entry;
 }
 
 /*

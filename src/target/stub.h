@@ -93,7 +93,7 @@ struct recovery {
 	uint32_t start, end, handler;
 };
 extern const struct recovery recoveries[], recoveries_end[];
-extern const char probe_start[], probe_jump[], signal_entry[], return_window_start[], return_window_end[];
+extern const char release_entry[], probe_start[], probe_jump[], signal_entry[], return_window_start[], return_window_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
 /* Gives a system call up before it was made: a signal is pending; it is made again after the handler. */
