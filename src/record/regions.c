@@ -372,6 +372,7 @@ struct reading {
 	enum code_mode mode; /* of the page the request is for; others are left for later */
 	uint64_t pc;         /* what the request is for */
 	bool replaced;       /* some of what was read will be replaced, see struct memory_source */
+	bool writable;       /* the program can write to some of what was read */
 };
 
 /*
@@ -390,6 +391,13 @@ static uint64_t readable_end(const struct reading *reading, uint64_t address, en
 	if (address - reading->pc < INSTRUCTION_BYTES)
 		return page + CODE_PAGE;
 	return address < page + INSTRUCTION_BYTES - 1 ? page + INSTRUCTION_BYTES - 1 : address;
+}
+
+static bool is_writable(struct space *space, uint64_t pc, enum code_mode mode)
+{
+	const struct space_page *page = page_for(space, pc / CODE_PAGE, false);
+
+	return mode != CODE_PLAIN || (page && page->was_watched);
 }
 
 static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
@@ -413,6 +421,7 @@ static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 		if (part > size - done)
 			part = size - done;
 		memcpy(bytes + done, from + (address - page), part);
+		reading->writable |= is_writable(reading->space, address, mode);
 		done += part;
 		if (part < size && (pc + done) % CODE_PAGE)
 			break;
@@ -521,6 +530,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .keep_flags = &reading->replaced,
 	        .counter = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(0) : SLOT_POSITIONS,
 	        .counter_step = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(1) - FEED_COUNTER(0) : 1,
+	        .writable = &reading->writable,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
 	};
@@ -580,7 +590,7 @@ static int translate_region(struct space *space, struct reading *reading, uint64
 /* Remembers the order of requests for the processes to come. */
 static void note_request(struct space *space, struct memory *memory, uint64_t pc, bool indirect)
 {
-	struct reading reading = {space, memory, CODE_PLAIN, pc, false};
+	struct reading reading = {.space = space, .memory = memory, .mode = CODE_PLAIN, .pc = pc};
 	const struct mapping *mapping = library_mapping(space, &reading, pc);
 	uint32_t number = mapping ? library_number(space->library, mapping, pc, indirect) : LIBRARY_NONE;
 
@@ -596,7 +606,7 @@ static void note_request(struct space *space, struct memory *memory, uint64_t pc
 /* While the program runs what it asked for, the supervisor goes on with what it may ask for next. */
 static bool make_ahead(struct space *space, struct memory *memory, uint64_t pc)
 {
-	struct reading reading = {space, memory, CODE_PLAIN, pc, false};
+	struct reading reading = {.space = space, .memory = memory, .mode = CODE_PLAIN, .pc = pc};
 
 	const struct mapping *mapping = space->on_code ? memory_mapping(memory, pc) : NULL;
 
@@ -655,7 +665,7 @@ bool space_translate_ahead(struct space *space, struct memory *memory)
 static enum status obtain(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2])
 {
-	struct reading reading = {space, memory, page_mode(space, memory, pc), pc, false};
+	struct reading reading = {.space = space, .memory = memory, .mode = page_mode(space, memory, pc), .pc = pc};
 	uint32_t entry = entry_for(space, pc);
 
 	/* The vsyscall page is executable and nobody can read it; the translator knows what is in it. */
@@ -737,7 +747,7 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 
 int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned count, uint64_t reply[2])
 {
-	struct reading reading = {space, memory, CODE_PLAIN, pc, false};
+	struct reading reading = {.space = space, .memory = memory, .mode = CODE_PLAIN, .pc = pc};
 	struct translate_request request = request_for(space, &reading, pc);
 	unsigned segment = nearest_segment(space, pc);
 	struct translation translation;

@@ -82,10 +82,21 @@ static bool is_readable(enum recording_status status)
 	return status == RECORDING_OK || status == RECORDING_MISSING;
 }
 
+static bool has_thread(const struct timeline *timeline, uint32_t id)
+{
+	for (size_t i = 0; i < timeline->count; i++) {
+		if (stretch_thread(timeline->stretches[i]) == id)
+			return true;
+	}
+	return false;
+}
+
 static bool read_recording(struct session *s)
 {
 	if (reader_open(&s->reader, s->options->path) != RECORDING_OK)
 		return fail_to_read(s);
+	if (s->reader.end.status)
+		recording_error_text(&s->reader.end, s->result->warning, sizeof s->result->warning);
 	if (!is_readable(meta_read(&s->reader, &s->meta)) ||
 	        !is_readable(codelog_read(&s->reader, &s->codelog)) ||
 	        !is_readable(code_history_read(&s->reader, &s->history)))
@@ -94,6 +105,9 @@ static bool read_recording(struct session *s)
 		return finish(s, REPLAY_FAILED, "out of memory");
 	if (!s->timeline.count)
 		return finish(s, REPLAY_FAILED, "there is nothing in it to replay");
+	if (s->options->thread != UINT32_MAX && !has_thread(&s->timeline, s->options->thread))
+		return finish(s, REPLAY_FAILED, "there is no thread %u; 'bugnet info' lists them",
+		        s->options->thread);
 	if (!s->history.count)
 		return finish(s, REPLAY_FAILED, "its code history is missing, so there is no code to replay");
 	return true;

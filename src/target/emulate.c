@@ -144,6 +144,20 @@ void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc)
 	write_program(at, &opcode, 2);
 }
 
+/*
+ * The address of the operand that the x87 unit remembers, in an image of 64 bits: that of the shadow, which has
+ * one bit more where it is folded. Nothing else is mapped so far from where the kernel puts things.
+ */
+void fix_x87_data(uint64_t at)
+{
+	uint64_t fold = 1ul << FOLD_BIT, data;
+
+	if (!recording() || !info()->low_memory || read_program(&data, at, 8) < 0 || data - fold >= HEAP)
+		return;
+	data -= fold;
+	write_program(at, &data, 8);
+}
+
 /* 32 bits of an address in the code cache stand for the only place there that ends so. */
 static bool program_pc_of_low(uint32_t pointer, uint64_t *cached, uint64_t *pc)
 {
@@ -183,6 +197,8 @@ static void fix_x87_pc(struct thread *thread, unsigned kind)
 		return;
 	write_program(at + image->pointer, &pc, image->size);
 	fix_x87_opcode(at + image->opcode, pointer, pc);
+	if (image->size == 8)
+		fix_x87_data(at + image->pointer + 8);
 }
 
 /*

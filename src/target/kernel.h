@@ -161,6 +161,7 @@ struct fault_details {
 
 #define TRAP_PROTECTION  13
 #define TRAP_PAGE_FAULT  14
+#define TRAP_ALIGNMENT   17
 #define PAGE_FAULT_WRITE 2
 #define FLAG_TF          0x100ul
 #define FLAG_NT          0x4000ul

@@ -212,7 +212,8 @@ void handle_access(struct thread *thread)
 		write_program(address, shadow_of(thread, address), size);
 	if (!possible) {
 		surface(thread);
-		fault_natively(thread);
+		/* That the kernel cannot copy from there does not mean that the program cannot: the vdso's data. */
+		step_natively(thread);
 	}
 	note_code(thread, here);
 	if (thread->pending)
@@ -304,6 +305,18 @@ bool shadow_extend(uint64_t start, uint64_t end)
 	bool done = add_window((struct range){start & ~0xffful, (end + 0xfff) & ~0xffful});
 	unlock(&p->thread_lock);
 	return done;
+}
+
+/*
+ * Where a load looks at the shadow first, there may be no memory at all: the load itself will say so. A
+ * folded address does not tell which of two it was.
+ */
+bool shadow_is_needed(uint64_t address)
+{
+	uint8_t byte;
+
+	return read_program(&byte, address, 1) == 0 ||
+	       (info()->low_memory && read_program(&byte, address & ~FOLD, 1) == 0);
 }
 
 #define CHUNK (1ul << 30)

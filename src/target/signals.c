@@ -389,6 +389,7 @@ static void fix_fpstate_pc(uint64_t fpstate)
 		cached = *pointer;
 		*pointer = pc;
 		fix_x87_opcode(fpstate + 6, cached, pc);
+		fix_x87_data(fpstate + 16);
 	}
 }
 
@@ -747,6 +748,7 @@ static void try_natively(struct thread *thread, struct kernel_ucontext *context)
 {
 	context_to_resume(thread, context);
 	context->mcontext.rip = (uint64_t)probe_start;
+	context->mask &= ~SIGBIT(K_SIGTRAP); /* it may work now */
 	thread->probing = PROBE_NATIVE;
 	thread->counted = 0;
 }
@@ -769,6 +771,19 @@ static void give_up(struct thread *thread, struct kernel_ucontext *context)
 	context->mcontext.rsp = thread->stack - 8;
 }
 
+/*
+ * A call has pushed the return address and was to mirror it (push_return in src/translate/shadow.c): it is
+ * executed once more, and pushes the same to the same place.
+ */
+static void take_back_push(struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
+{
+	static const uint8_t mirror[] = {GS_PREFIX, 0x4c, 0x89, 0x1c, 0x24}; /* mov gs:[rsp], r11 */
+	bool borrowed = (place->state & RECORD_SCRATCH_B) && RECORD_B_REGISTER(place->state) == R11;
+
+	if (((place->state & RECORD_R11) || borrowed) && equal((const uint8_t *)c->rip, mirror, sizeof mirror))
+		thread->regs.gpr[RSP] += 8;
+}
+
 /* Was it the access to the shadow, in memory that has none yet? Every such access has a prefix of its own. */
 static bool handle_shadow_fault(
         struct thread *thread, const struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
@@ -780,11 +795,14 @@ static bool handle_shadow_fault(
 	if (!recording() || c->trapno != TRAP_PAGE_FAULT || !in_code(c->rip) ||
 	        *(const uint8_t *)c->rip != GS_PREFIX)
 		return false;
+	if (!shadow_is_needed(address))
+		return false;
 	if (shadow_fault(address))
 		return true;
 	if (!code_lookup(c->rip, &place))
 		stub_panic("no record of code at", c->rip);
 	registers_from_code(thread, c, &place);
+	take_back_push(thread, c, &place);
 	thread->regs.flags &= ~FLAG_TF;
 	if (thread->stepping) {
 		thread->stepping = STEP_NONE;
@@ -825,7 +843,9 @@ static void handle_fault(
 	 * is an address only together with the segment's base is none for some CPUs.
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
-	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond)) {
+	/* While recording, loads come before the instruction: it may have written first, or be aligned another way. */
+	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT);
+	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
 		try_natively(thread, context);
 		return;
 	}
@@ -963,11 +983,11 @@ static void record_sigreturn(struct thread *thread, struct kernel_ucontext *cont
 			size = 0;
 	}
 	if (size < XSAVE_BYTES) { /* none, a bad one, or one without the header: the kernel deals with that */
-		log_state(thread, here, NULL);
+		log_sigreturn(thread, here, NULL);
 		return;
 	}
 	context->mcontext.fpstate = (uint64_t)own;
-	log_state(thread, here, own);
+	log_sigreturn(thread, here, own);
 }
 
 _Noreturn void syscall_sigreturn(struct thread *thread)

@@ -205,6 +205,7 @@ bool program_pc_of(uint64_t address, uint64_t *pc);
 
 /* The opcode field at `at` of an x87 image, for the instruction at pc, executed at `cached`. */
 void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc);
+void fix_x87_data(uint64_t at);
 
 /* ---- shadow.c ---- */
 static inline bool recording(void)
@@ -229,6 +230,9 @@ bool shadow_covers(uint64_t start, uint64_t end);
 bool shadow_extend(uint64_t start, uint64_t end);
 /* An access to the shadow of `address` faulted: true: it will not again. Else see shadow_fold. */
 bool shadow_fault(uint64_t address);
+/* Is there memory that this could be the shadow of? */
+bool shadow_is_needed(uint64_t address);
+#define HEAP (64ul << 30) /* how far low memory goes, as a rule */
 /* There is low memory, whose shadow is folded, or a stack in it. The state is complete in thread.regs. */
 bool shadow_fold(struct thread *thread, uint64_t address);
 /* What an instruction loads or stores that the stub performs: recorded while recording. 0 or -EFAULT. */
@@ -261,6 +265,7 @@ static inline void note_code(struct thread *thread, uint64_t here)
 		log_code(thread, here);
 }
 void log_state(struct thread *thread, uint64_t here, const void *vectors);
+void log_sigreturn(struct thread *thread, uint64_t here, const void *vectors);
 /* The same; `bases`: with those of FS and GS, which changed. */
 void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases);
 void log_vector_state(struct thread *thread, uint64_t here);

@@ -582,8 +582,9 @@ static uint8_t load_register(const struct instruction *instruction)
 
 /*
  * Where the operand may be in low memory the register that is loaded is good enough to hold the
- * address of the shadow before:
+ * address of the shadow before. What it was is kept for the handler of a fault.
  *
+ *     mov  gs:[SLOT_SCRATCH_B], r
  *     lea  r, [operand]
  *     fold r
  *     mov  r, gs:[r]
@@ -597,12 +598,14 @@ static void shadow_load_folded(struct lowering *lowering, const struct instructi
 	struct view view = {.instruction = instruction};
 
 	save_flags(lowering, instruction, 0);
+	emit_spill(emitter, reg, SLOT_SCRATCH_B);
+	emit_record(emitter, instruction->pc, flags_state(lowering) | in_b(reg));
 	operand_offset(emitter, instruction, reg);
 	emit_fold(emitter, reg, true);
 	EMIT(emitter, 0x65);
 	operand_through(emitter, instruction, reg);
 	emit_operation(lowering, &view, compare(instruction->access_size, reg), reg, false, 0);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
+	emit_jump_miss(lowering, add_miss(lowering, instruction, in_b(reg)));
 	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 }
 

@@ -122,6 +122,9 @@ struct translate_request {
 	/* Replay: looked at when all code has been read; keep flags where the program does not read them, too:
 	 * some of that code may become another one, which does. NULL: there is no need to. */
 	const bool *keep_flags;
+	/* Looked at when all code has been read: a store may make another instruction of the one behind it, so that
+	 * nobody knows which flags will be read. NULL: none does. */
+	const bool *writable;
 	/* Recording: the program has memory below 2^46, whose shadow is that of the address with bit 46 set. */
 	bool low_memory;
 	bool low_stack; /* the stack may be there, too */

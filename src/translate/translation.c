@@ -60,6 +60,16 @@ static void put_first_entry_first(struct translation *out)
 	}
 }
 
+/* Behind a store may be other code than what was read, and in a block that checks itself. */
+static void distrust_code(struct region *region)
+{
+	for (uint32_t i = 0; region->self_check && i < region->block_count; i++)
+		region_at(region, &region->blocks[i], 0)->use |= LIVE_ALL;
+	for (uint32_t i = 0; i < region->instruction_count; i++)
+		if (region->instructions[i].writes_memory)
+			region->instructions[i].use |= LIVE_ALL;
+}
+
 int translate(const struct translate_request *request, struct translation *out)
 {
 	struct emitter emitter;
@@ -71,6 +81,8 @@ int translate(const struct translate_request *request, struct translation *out)
 		return error;
 	emit_init(&emitter, out, request->pc);
 	if (request_counts(request)) {
+		if (request->writable && *request->writable)
+			distrust_code(&region);
 		liveness_compute(&region);
 		position_plan(&region, request->mode == TRANSLATE_REPLAY);
 	}

@@ -66,19 +66,25 @@ uint64_t code_place(struct rng *r, unsigned arena, enum code_mode mode, uint64_t
 	}
 }
 
+unsigned code_written(const struct sequence *s, unsigned length)
+{
+	uint64_t offset = s->address - arena_base(s->arena) - AT_CODE;
+	if (s->mode == CODE_REWRITTEN && length > REWRITTEN_SIZE - offset)
+		return (unsigned)(REWRITTEN_SIZE - offset);
+	return length;
+}
+
 /*
  * What lies around the code of a sequence must not depend on the sequences before it: there may be stray
  * loads. In the protected mode these are the other sequences of the block, which are always all there.
  */
 void code_write(const struct sequence *s)
 {
-	uint64_t offset = s->address - arena_base(s->arena) - AT_CODE, size = s->length;
+	uint64_t offset = s->address - arena_base(s->arena) - AT_CODE;
 	uint8_t *code = s->mode == CODE_TWO_VIEWS ? writable_view : code_memory(s->arena);
 	if (s->mode != CODE_PROTECTED)
 		memset(code, 0xcc, REWRITTEN_SIZE);
-	if (s->mode == CODE_REWRITTEN && size > REWRITTEN_SIZE - offset)
-		size = REWRITTEN_SIZE - offset;
-	memcpy(code + offset, s->code, size);
+	memcpy(code + offset, s->code, code_written(s, s->length));
 }
 
 void code_seal(unsigned arena, enum code_mode mode)

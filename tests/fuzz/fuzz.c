@@ -110,7 +110,7 @@ static uint64_t run_block(uint64_t first, uint64_t last)
 static const char usage[] =
         "usage: fuzz [--seed S] [--count N] [--start I] [--verbose] [--dump I [--nop LIST]] [--stats]\n"
         "            [--avx512] [--reserve] [--storm MICROSECONDS] [--watchdog SECONDS] [--no-bases] "
-        "[--without LIST]\n"
+        "[--read-flags] [--without LIST]\n"
         "Runs sequences I to I+N-1 of seed S and prints a digest for each block of 100.\n"
         "  --verbose   one line per sequence\n"
         "  --dump I    the code of sequence I, and all registers before and after; without --count only I is "
@@ -120,7 +120,8 @@ static const char usage[] =
         "  --reserve   occupy 2 GB on both sides of the test memory (odd seeds do so always)\n"
         "  --storm     a SIGALRM this often, instead of four times a second\n"
         "  --watchdog  end a sequence that takes longer than this (2)\n"
-        "  --no-bases  leave the fs and gs bases alone\n";
+        "  --no-bases  leave the fs and gs bases alone\n"
+        "  --read-flags  at faults, leave out status flags that the sequence does not read any more\n";
 
 static uint64_t number(const char *name, const char *text)
 {
@@ -170,6 +171,7 @@ static void parse(int argc, char **argv)
 		AVX512,
 		RESERVE,
 		NO_BASES,
+		READ_FLAGS,
 		WITHOUT,
 		NOP,
 		HELP
@@ -178,6 +180,7 @@ static void parse(int argc, char **argv)
 	        {"start", 1, NULL, START}, {"dump", 1, NULL, DUMP}, {"storm", 1, NULL, STORM},
 	        {"watchdog", 1, NULL, WATCHDOG}, {"verbose", 0, NULL, VERBOSE}, {"stats", 0, NULL, STATS},
 	        {"avx512", 0, NULL, AVX512}, {"reserve", 0, NULL, RESERVE}, {"no-bases", 0, NULL, NO_BASES},
+	        {"read-flags", 0, NULL, READ_FLAGS},
 	        {"without", 1, NULL, WITHOUT}, {"nop", 1, NULL, NOP}, {"help", 0, NULL, HELP}, {0}};
 	for (int option, index; (option = getopt_long(argc, argv, "", known, &index)) != -1;) {
 		uint64_t value = option >= 0 && option <= WATCHDOG ? number(known[index].name, optarg) : 0;
@@ -215,6 +218,9 @@ static void parse(int argc, char **argv)
 			break;
 		case NO_BASES:
 			settings.no_bases = true;
+			break;
+		case READ_FLAGS:
+			settings.read_flags = true;
 			break;
 		case WITHOUT:
 			settings.without = parse_without(optarg);

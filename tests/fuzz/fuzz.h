@@ -101,6 +101,7 @@ struct settings {
 	bool far;      /* nothing else lies within 2 GB of the arenas, so displacements may be anything */
 	bool avx512;   /* also AVX-512 and AMX instructions, which this CPU refuses */
 	bool no_bases; /* leave the fs and gs bases alone (for stand-ins that cannot set them) */
+	bool read_flags; /* at faults, look only at status flags that the sequence may still read */
 	unsigned watchdog;
 	unsigned without; /* kinds left out, while a translator is known not to have them */
 };
@@ -171,6 +172,8 @@ void code_setup(void);
 void code_open(unsigned arena, enum code_mode mode); /* before the sequences of a block are placed */
 uint64_t code_place(struct rng *r, unsigned arena, enum code_mode mode, uint64_t number);
 void code_write(const struct sequence *s);
+/* How many of its first bytes are there: the memory may end inside of it. */
+unsigned code_written(const struct sequence *s, unsigned length);
 void code_seal(unsigned arena, enum code_mode mode); /* all are written, they will now run */
 void code_close(unsigned arena, enum code_mode mode);
 
@@ -189,6 +192,12 @@ void state_random(struct rng *r, unsigned arena, struct machine *m, struct roles
 void state_canonical(struct machine *m);
 uint64_t digest_bytes(uint64_t digest, const void *bytes, size_t size);
 uint64_t outcome_digest(const struct outcome *o);
+
+/* ---- flags.c
+ * --------------------------------------------------------------------------------------------------- */
+
+/* Status flags that the sequence overwrites before it reads them, whatever way it goes from this pc. */
+uint64_t flags_unread(const struct sequence *s, uint64_t pc);
 
 /* ---- generate.c, encode.c, accept.c, pieces.c
  * ------------------------------------------------------------------ */

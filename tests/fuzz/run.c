@@ -69,6 +69,19 @@ static void read_vectors(ucontext_t *context, struct machine *m)
 static const int context_register[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI,
         REG_RDI, REG_R8, REG_R9, REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
 
+/*
+ * While a program is recorded, a fault shows status flags that it does not read any more as they happen to be: to keep
+ * them would cost every load a save. Here they become 0, also where the sequence goes on, since behind the
+ * instruction, which will not be executed, they are read after all. All others must be right.
+ */
+static void drop_unread_flags(const struct sequence *s, ucontext_t *context)
+{
+	greg_t *regs = context->uc_mcontext.gregs;
+	uint64_t unread = flags_unread(s, (uint64_t)regs[REG_RIP]);
+	regs[REG_EFL] &= (greg_t)~unread;
+	fuzz_signal_flags &= ~unread;
+}
+
 static void read_fault(int signal, siginfo_t *info, ucontext_t *context, struct fault *f)
 {
 	greg_t *regs = context->uc_mcontext.gregs;
@@ -223,6 +236,8 @@ int fuzz_signal(int signal, siginfo_t *info, ucontext_t *context)
 		die("a fault outside of a sequence", signal, context);
 	if (current->fault_count == MAX_FAULTS)
 		die("too many faults", signal, context);
+	if (settings.read_flags)
+		drop_unread_flags(s, context);
 	read_fault(signal, info, context, &current->faults[current->fault_count++]);
 	if (resume(s, context))
 		return 1;
