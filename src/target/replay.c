@@ -363,6 +363,7 @@ void replay_start(struct thread *thread)
 {
 	struct feed *f = feed();
 
+	confine();
 	f->next = offsetof(struct feed, buffers);
 	advance(thread);
 }
