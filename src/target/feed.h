@@ -122,6 +122,7 @@ struct feed {
 	uint32_t spread;   /* the counters are */
 	int32_t memfd;     /* their memory */
 	uint32_t repeating;
+	uint32_t stepping; /* the thread is in the code of a step */
 	/* the replayer's */
 	uint32_t generation; /* of the code cache: grows when code is discarded; never 0 */
 	/* what the stub shows of the thread besides slots and registers, see FEED_REPORT, OP_DIVERGED */

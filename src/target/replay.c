@@ -24,6 +24,8 @@
 #define PAGE             0x1000ul
 #define CHUNK            0x10000ul /* memory that appears at once */
 
+#define STEPPED 1024 /* instructions at most that are executed block by block */
+
 #define TRAP_DEBUG      1
 #define TRAP_BREAKPOINT 3
 #define TRAP_OVERFLOW   4
@@ -338,6 +340,7 @@ static void advance(struct thread *thread)
 	const struct feed_record *record;
 
 	thread->slots[SLOT_TARGET] = 0;
+	f->stepping = 0;
 	for (;;) {
 		record = next_record(thread);
 		if (record->kind == FEED_STATE)
@@ -363,8 +366,15 @@ void replay_start(struct thread *thread)
 {
 	struct feed *f = feed();
 
+	confine();
 	f->next = offsetof(struct feed, buffers);
 	advance(thread);
+}
+
+static void step(struct thread *thread, uint64_t left)
+{
+	thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, left);
+	feed()->stepping = 1;
 }
 
 /* The block at pc might go beyond the next record, or beyond what its counter has. */
@@ -378,15 +388,27 @@ void replay_stop(struct thread *thread)
 	else if (feed()->spread)
 		set_instructions_left(thread, left);
 	else
-		thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, left);
+		step(thread, left);
 }
 
 void replay_exit(struct thread *thread, int indirect)
 {
-	if (feed()->repeating)
+	struct feed *f = feed();
+	bool stepping = f->stepping;
+
+	f->stepping = 0;
+	if (f->repeating)
 		end_repeat(thread);
-	if (instructions_left(thread) == 0) {
+
+	uint64_t left = instructions_left(thread);
+
+	if (left == 0) {
 		advance(thread);
+		return;
+	}
+	/* It goes on block by block, now that the stop is near. (An indirect branch may have led out of that.) */
+	if (stepping && left < STEPPED) {
+		step(thread, left);
 		return;
 	}
 	if (ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0) != STATUS_OK)

@@ -301,6 +301,10 @@ _Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t det
 uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base);
 
+/* ---- confine.c ---- */
+/* From now on the kernel allows this process what replay needs, and nothing else. */
+void confine(void);
+
 /* ---- codemap.c ---- */
 struct code_place {
 	uint64_t pc;

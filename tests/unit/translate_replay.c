@@ -215,7 +215,7 @@ static void test_long(void **state)
 }
 
 #define COUNTERS    64 /* their first slot */
-#define SHARES_LEFT 2000
+#define SHARES_LEFT 400
 
 static int64_t spread_left(struct harness *harness, bool share)
 {
@@ -243,18 +243,20 @@ static void test_spread(void **state)
 	program_start(&cpu, replay_loops);
 	struct cpu start = cpu;
 	trace_natively(&start);
-	assert_true(native.count > 3 * SHARES_LEFT);
+	assert_true(native.count > 30 * SHARES_LEFT);
 	harness_init(&harness, replay_loops);
 	harness.request.mode = TRANSLATE_REPLAY;
 	harness.request.counter = COUNTERS;
 	harness.request.counter_step = 1;
 	harness_slots(&harness)[COUNTERS] = -(uint64_t)(native.count - 1);
-	while (spread_left(&harness, true) > SHARES_LEFT) {
+	spread_left(&harness, true);
+	while (spread_left(&harness, false) > SHARES_LEFT) {
 		harness_cpu = cpu;
 		harness_cpu.pc = harness_code_for(&harness, cpu.pc);
 		harness_enter();
 		leave_code(&harness, &cpu);
-		stops += harness_left == LEFT_POSITION;
+		if (harness_left == LEFT_MISS)
+			harness_chain(&harness, cpu.pc);
 
 		struct cpu expected = native.steps[native.count - 1 - spread_left(&harness, false)];
 		char difference[512];
@@ -262,6 +264,8 @@ static void test_spread(void **state)
 		cpu.flags = expected.flags &= ~(uint64_t)TRAP_FLAG; /* those that the program does not read */
 		if (!cpu_equal(&cpu, &expected))
 			fail_msg("left %ld: %s", spread_left(&harness, false), difference);
+		stops += harness_left == LEFT_POSITION;
+		spread_left(&harness, harness_left == LEFT_POSITION);
 	}
 	assert_true(stops > 3);
 	harness_deinit(&harness);
