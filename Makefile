@@ -25,7 +25,8 @@ CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
 LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
-.PHONY: all demo test fuzz fuzz-readers bench bench-coding install clean format check-format packages-build packages-fuzz \
+.PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures install clean format check-format \
+	packages-build packages-fuzz \
 	packages-test tests
 all: $(B)/bugnet
 
@@ -80,14 +81,14 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
 tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/fuzz-low \
-	$(B)/tests/make-recording
+	$(B)/tests/make-recording $(B)/tests/tamper-recording
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(LIBRARY_OBJECTS) $(LIBS) -lcmocka
 
-$(B)/tests/make-recording: tests/recordings/make.c $(RECORDING_OBJECTS)
+$(B)/tests/%-recording: tests/recordings/%.c $(RECORDING_OBJECTS)
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash
@@ -121,6 +122,13 @@ $(B)/tests/fuzz-low: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
 test: packages-test
 	@$(MAKE) --no-print-directory tests
 	@tests/run
+
+REPEAT ?= 3
+# Everything that is recorded and replayed, also what takes long.
+soak: packages-test
+	@$(MAKE) --no-print-directory tests
+	@REPEAT=$(REPEAT) tests/run record replay
+	@tests/real/run --record
 
 packages-build:
 	@scripts/install-packages build
@@ -165,9 +173,20 @@ fuzz-readers: packages-fuzz
 	$(B)/tests/fuzz-readers -max_total_time=$(SECONDS) -max_len=8192 -timeout=10 -rss_limit_mb=1024 \
 		-artifact_prefix=$(B)/tests/ $(B)/tests/fuzz-readers-corpus $(READER_CORPUS)
 
+# BENCH="--quick --rows gzip,lua": options of bench/run, or of bench/figures
 bench: packages-build
-	@$(MAKE) --no-print-directory $(B)/bugnet
-	@bench/run
+	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/bench/logsize
+	@bench/run $(BENCH)
+
+FIGURES ?= $(B)/figures
+bench-figures: packages-build
+	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/bench/logsize
+	@bench/figures $(BENCH) $(FIGURES)
+
+$(B)/bench/logsize: bench/logsize.c $(RECORDING_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $(filter %.c %.o,$^) -lzstd -lxxhash
 
 $(B)/bench/coding: bench/coding.c tests/fuzz/random.h $(RECORDING_OBJECTS)
 	@mkdir -p $(@D)

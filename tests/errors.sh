@@ -592,16 +592,6 @@ test_recordings() {
 
 # --- the supervisor ---------------------------------------------------------------------------------------------
 
-# supervisors_of PID: processes named bugnet among the descendants of PID. PID is a launcher, which is the subreaper of
-# all it started, so these are this test's own and nobody else's.
-supervisors_of() {
-	local pid
-	for pid in $(pgrep -P "$1"); do
-		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bugnet ] && echo "$pid"
-		supervisors_of "$pid"
-	done
-}
-
 # The program's supervisor, once there is one and the program has said `started`.
 wait_for_supervisor() {
 	local i

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What the test suites share. Sourced by tests/run, tests/errors.sh and tests/users.sh.
+# What the test suites share. Sourced by tests/run and the suites that are scripts of their own.
 #
 # Every suite prints one line per test: `ok NAME`, `FAIL NAME: why` or `skip NAME: why`. Lines that explain a failure
 # follow it, indented. tests/run counts these lines; nothing else.
@@ -113,4 +113,40 @@ compare_command() {
 	# shellcheck disable=SC2086
 	capture bugnet "$BUGNET" run $options -- "$@"
 	compare_runs "$test" "$what"
+}
+
+# take_saved_line FILE RECORDING: removes the line that `bugnet record` adds at the end, and only that. False if it
+# is not there.
+take_saved_line() {
+	RECORDING=$2 perl -0777 -pi -e '
+		my $size = qr/[0-9.]+ (?:bytes|[KMGT]B)/;
+		my $count = qr/[0-9.]+(?: (?:million|billion|trillion))?/;
+		s/bugnet: saved \Q$ENV{RECORDING}\E: $count instructions?, \d+ threads?, $size; open it with \x27bugnet replay \Q$ENV{RECORDING}\E\x27\n\z//
+			or $missing = 1;
+		END { $? = $missing }' "$1"
+}
+
+# expect_exact TEST RECORDING [OPTION...]: RECORDING must replay exact, all of it
+expect_exact() {
+	local test=$1 recording=$2
+	shift 2
+	capture replay "$BUGNET" replay --check "$@" "$recording"
+	if [ "$(paste -sd';' "$work/replay.status")" != 'exit 0' ]; then
+		failed "$test" "$(paste -sd';' "$work/replay.status")" "$work/replay.err"
+	elif [ "$(tail -n1 "$work/replay.out")" != exact ] || [ -s "$work/replay.err" ] || grep -q '^skipped' "$work/replay.out"; then
+		cat "$work/replay.out" >>"$work/replay.err"
+		failed "$test" "status 0, but not exact" "$work/replay.err"
+	else
+		ok "$test"
+	fi
+}
+
+# supervisors_of PID: processes named bugnet among the descendants of PID. PID is a launcher, which is the subreaper of
+# all it started, so these are this test's own and nobody else's.
+supervisors_of() {
+	local pid
+	for pid in $(pgrep -P "$1"); do
+		[ "$(cat "/proc/$pid/comm" 2>/dev/null)" = bugnet ] && echo "$pid"
+		supervisors_of "$pid"
+	done
 }

@@ -95,6 +95,8 @@ static void print_report(FILE *stream, const struct replay_result *result)
 	fprintf(stream, "seconds       %.3f\n", result->seconds);
 	fprintf(stream, "speed         %.0f instructions per second\n",
 	        result->seconds > 0 ? (double)result->instructions / result->seconds : 0.0);
+	if (result->cut)
+		fprintf(stream, "cut off       %lu threads whose logs stop without an end\n", result->cut);
 	if (result->skipped)
 		fprintf(stream, "skipped       %lu stretches that lean on lost ones\n", result->skipped);
 	if (result->outcome == REPLAY_EXACT)
@@ -113,12 +115,14 @@ static int replay_main(int argc, char **argv)
 	if (first < 0)
 		return status;
 	if (first + 1 != argc) {
-		error_print("replay", first == argc ? "no recording given; usage: bugnet %s"
-		                                    : "give one recording at a time; usage: bugnet %s",
+		error_print("replay",
+		        first == argc ? "no recording given; usage: bugnet %s"
+		                      : "give one recording at a time; usage: bugnet %s",
 		        replay_command.synopsis);
 		return STATUS_FAILED;
 	}
-	if (!parse_number("from", values.from, &options.from) || !parse_number("to", values.to, &options.to) ||
+	if (!parse_number("from", values.from, &options.from) ||
+	        !parse_number("to", values.to, &options.to) ||
 	        !parse_number("thread", values.thread, &thread))
 		return STATUS_FAILED;
 	options.path = argv[first];
@@ -128,6 +132,9 @@ static int replay_main(int argc, char **argv)
 	options.show = !values.check && !values.output;
 	options.thread = thread < UINT32_MAX ? (uint32_t)thread : UINT32_MAX;
 	replay(&options, &result);
+	if (*result.warning)
+		error_print("replay", "warning: %s: %s; what comes before is used", options.path,
+		        result.warning);
 	if (result.outcome == REPLAY_FAILED) {
 		error_print("replay", "%s: %s", options.path, result.message);
 		return STATUS_FAILED;
@@ -144,8 +151,8 @@ static int replay_main(int argc, char **argv)
 const struct command replay_command = {
         .name = "replay",
         .summary = "run a recording again, exactly as it was",
-        .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--sysroot DIR]\n"
-                    "              [--binary PATH] [--] FILE",
+        .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--sysroot DIR] "
+                    "[--binary PATH] [--] FILE",
         .description =
                 "Replay the recording FILE: every thread from every keyframe, with nothing of the world it\n"
                 "was recorded in but the code of the program and its libraries. Its registers are compared\n"

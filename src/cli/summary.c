@@ -103,6 +103,17 @@ static void count_sections(struct summary *summary)
 	}
 }
 
+/* Did threads that just exit make the end of the process? Not with others that never came to an end. */
+static bool all_left(const struct recording *recording)
+{
+	for (size_t i = 0; i < recording->thread_count; i++) {
+		const struct recording_thread *thread = &recording->threads[i];
+		if (!thread->has_record || thread->record.end_kind != END_THREAD_EXIT)
+			return false;
+	}
+	return true;
+}
+
 void summary_init(struct summary *summary, struct recording *recording)
 {
 	const struct position_range all = {POSITION_ANY_THREAD, 0, UINT64_MAX};
@@ -115,6 +126,8 @@ void summary_init(struct summary *summary, struct recording *recording)
 		recording_visit(recording, &recording->threads[i], &all, count_event, summary);
 	}
 	count_sections(summary);
+	if (end->known && end->event.kind == END_THREAD_EXIT && !all_left(recording))
+		end->known = false;
 	if (end->known && end->event.kind == END_KILLED)
 		end->has_symbol = symbol_find(
 		        recording, end->thread, end->position, end->event.registers.pc, &end->symbol);

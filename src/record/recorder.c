@@ -30,6 +30,7 @@ struct recorded_thread {
 };
 
 struct recorder {
+	bool executed; /* the process ended by execve */
 	const struct recorder_options *options;
 	pid_t pid;
 	bool begun, finished;
@@ -418,6 +419,11 @@ static bool save(struct recorder *recorder, const struct scribe_result *result)
 	return false;
 }
 
+void recorder_note_exec(struct recorder *recorder)
+{
+	recorder->executed = true;
+}
+
 void recorder_finish(struct recorder *recorder)
 {
 	struct scribe_result result;
@@ -429,6 +435,8 @@ void recorder_finish(struct recorder *recorder)
 			write_code(recorder);
 		recorder->finished = true;
 		scribe_stop(recorder->scribe, &result);
+		if (result.end_kind == END_UNKNOWN && recorder->executed)
+			result.end_kind = END_EXEC;
 		if (save(recorder, &result))
 			say_saved(recorder, &result);
 		scribe_destroy(recorder->scribe);

@@ -72,6 +72,9 @@ uint32_t recorder_replaced(const struct recorder *recorder);
 void recorder_code(struct recorder *recorder, uint32_t thread, uint64_t position, struct memory *memory,
         uint64_t address, const uint8_t *bytes, uint32_t size);
 
+/* The process is another program now: what no thread could say of its own end. */
+void recorder_note_exec(struct recorder *recorder);
+
 /*
  * Close what is open, write everything, give the file its name, and say in one line on
  * stderr what was saved. What comes later is ignored; a second call does nothing.

@@ -14,6 +14,7 @@
  */
 #include "record/library.h"
 #include "record/space_private.h"
+#include "target/feed.h"
 
 #include <errno.h>
 #include <string.h>
@@ -527,6 +528,8 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .count = space->count,
 	        .mode = space->mode,
 	        .keep_flags = &reading->replaced,
+	        .counter = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(0) : SLOT_POSITIONS,
+	        .counter_step = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(1) - FEED_COUNTER(0) : 1,
 	        .writable = &reading->writable,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,

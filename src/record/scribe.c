@@ -96,8 +96,10 @@ static unsigned weight_of_end(uint32_t kind)
 		return 3;
 	case END_RELEASED:
 		return 2;
+	case THREAD_STILL_RUNS:
+		return 1; /* killed without a word */
 	case END_THREAD_EXIT:
-		return 1;
+		return 0;
 	}
 	return 0;
 }
@@ -107,7 +109,7 @@ static void note_end(struct scribe_result *result, const struct thread_record *r
 	unsigned now = weight_of_end(result->end_kind), other = weight_of_end(record->end_kind);
 
 	/* of threads that exit, the last one is the end of the process */
-	if (other > now || (other == now && record->end_kind == END_THREAD_EXIT)) {
+	if (!result->closed++ || other > now || (other == now && record->end_kind == END_THREAD_EXIT)) {
 		result->end_kind = record->end_kind;
 		result->end_status = record->end_status;
 	}

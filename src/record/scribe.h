@@ -13,6 +13,7 @@ struct scribe;
 /* What the threads' logs came to. */
 struct scribe_result {
 	uint32_t threads;
+	uint32_t closed; /* of these, how many will not go on */
 	uint64_t instructions;
 	uint32_t damaged; /* threads whose log made no sense at some point */
 	/* How the process ended: enum event_end_kind and status; END_UNKNOWN: no thread said so. */

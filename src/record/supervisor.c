@@ -35,6 +35,7 @@
 #define EXEC_POLL_NANOSECONDS        20000
 #define IDLE_NANOSECONDS             500000000
 #define NATIVE_EXEC_POLL_NANOSECONDS 50000000
+#define INTERVAL_POLL_NANOSECONDS    20000000
 #define KEPT_BYTES                   (32 << 20)
 #define MAX_WAITED                   127 /* futex_waitv takes 128 */
 
@@ -322,6 +323,16 @@ static void tell_of_code(struct supervisor *s, uint32_t pieces)
 	}
 }
 
+/* --interval in time: threads are asked for keyframes, and make them where they come by. */
+static void want_keyframes(struct supervisor *s)
+{
+	for (unsigned i = 0; s->logs && i < MAX_RECORDED_THREADS; i++) {
+		struct log *log = (struct log *)(s->logs + i * LOG_STRIDE);
+		if (log->tid && recorder_wants_keyframe(s->recorder, log))
+			log->wanted = 1;
+	}
+}
+
 static void note_code(void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size)
 {
 	struct supervisor *s = context;
@@ -367,6 +378,8 @@ static void bury_the_dead(struct supervisor *s)
 		bool gone = process->leaving && process->has_memory && !memory_alive(&process->memory);
 		if (!gone && !process_is_dead(process))
 			continue;
+		if (process->pid == s->root && gone && s->logs)
+			recorder_note_exec(s->recorder);
 		if (process->pid == s->root)
 			finish_recording(s);
 		if (process->pid == s->root && !gone)
@@ -779,6 +792,8 @@ static uint64_t longest_sleep(const struct supervisor *s)
 
 	if (s->followed.count)
 		return EXEC_POLL_NANOSECONDS;
+	if (s->logs && s->options->record->interval_time)
+		sleep = s->options->record->interval_time < 20 * INTERVAL_POLL_NANOSECONDS ? INTERVAL_POLL_NANOSECONDS : sleep;
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		if (s->groups.items[i]->channel->quiet_processes)
 			return QUIET_POLL_NANOSECONDS;
@@ -813,6 +828,7 @@ static void sleep_until_rung(struct supervisor *s)
 		nanosleep(
 		        &(struct timespec){.tv_nsec = QUIET_POLL_NANOSECONDS}, NULL); /* before Linux 5.16 */
 	set_sleeping(s, 0);
+	want_keyframes(s);
 	for (uint32_t i = 0; i < s->processes.count; i++) {
 		if (must_look(s->processes.items[i])) {
 			bury_the_dead(s);

@@ -13,7 +13,8 @@
 
 #include "recording/packed_file.h"
 
-#define WAY_OUT "; give the right one with --sysroot or --binary, or pack the recording where its files are " \
+#define WAY_OUT                                                                                              \
+	"; give the right one with --sysroot or --binary, or pack the recording where its files are "        \
 	"('bugnet pack')"
 
 struct search {
@@ -157,7 +158,8 @@ bool code_files_open(struct code_files *files, struct reader *reader, const stru
 {
 	struct search search = {reader, options, why, why_size};
 
-	*files = (struct code_files){.files = calloc(log->count + 1, sizeof *files->files), .count = log->count};
+	*files = (struct code_files){
+	        .files = calloc(log->count + 1, sizeof *files->files), .count = log->count};
 	if (!files->files)
 		return fail(&search, "out of memory");
 	for (uint32_t i = 0; i < history->count; i++) {
@@ -166,7 +168,8 @@ bool code_files_open(struct code_files *files, struct reader *reader, const stru
 		if (piece->file == EVENT_FILE_NONE)
 			continue;
 		if (!file)
-			return fail(&search, "its code history names file %u, which its code log does not have",
+			return fail(&search,
+			        "its code history names file %u, which its code log does not have",
 			        piece->file);
 		if (!files->files[piece->file].bytes && !map_file(&search, file, &files->files[piece->file]))
 			return false;

@@ -6,7 +6,7 @@
 #include "record/index.h"
 #include "record/vector.h"
 
-#define PAGE 4096ul
+#define PAGE       4096ul
 #define LONG_PIECE (64 * PAGE) /* pieces of this size and more are not listed by page */
 
 /* A page with pieces that are not long. For each byte the number of a piece + 1, or 0. */
@@ -22,8 +22,8 @@ struct code_source {
 	struct index page_index;
 	VECTOR(struct source_page *) pages;
 	VECTOR(uint32_t) long_pieces;
-	bool *changes;  /* for each piece: it is not what was there before */
-	bool *replaced; /* another one takes its place later */
+	bool *changes;    /* for each piece: it is not what was there before */
+	bool *replaced;   /* another one takes its place later */
 	uint32_t current; /* pieces that are in force */
 };
 

@@ -36,7 +36,8 @@ bool cpu_level_suffices(const struct meta *meta, char *why, size_t why_size)
 	if (needed <= own)
 		return true;
 	snprintf(why, why_size,
-	        "it was recorded for a processor of level %s (on %s), and this one has only x86-64-v%u; replay it on "
+	        "it was recorded for a processor of level %s (on %s), and this one has only x86-64-v%u; "
+	        "replay it on "
 	        "a newer processor, or record with a lower --cpu",
 	        level, cpu ? cpu : "one that it does not name", own);
 	return false;

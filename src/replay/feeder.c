@@ -121,7 +121,8 @@ static bool open_stretch(struct feeder *feeder, size_t number)
 	decoder_init(&feeder->decoder, feeder->bytes, section->raw_size);
 	next_event(feeder);
 	if (!feeder->failed && feeder->status != DECODE_EVENT)
-		fail(feeder, "thread %u, stretch %u is empty", stretch_thread(section), stretch_number(section));
+		fail(feeder, "thread %u, stretch %u is empty", stretch_thread(section),
+		        stretch_number(section));
 	feeder->stretch = number + 1;
 	return !feeder->failed;
 }
@@ -287,7 +288,8 @@ static void feed_sigreturn(struct feeder *feeder)
 	bool has_vectors = vectors_of(feeder, &sigreturn->xsave, vectors);
 
 	struct feed_state *state = put_state(feeder, FEED_INSTEAD, feeder->event.position,
-	        sigreturn->has_bases ? FEED_HAS_BASES : 0, &sigreturn->registers, has_vectors ? vectors : NULL);
+	        sigreturn->has_bases ? FEED_HAS_BASES : 0, &sigreturn->registers,
+	        has_vectors ? vectors : NULL);
 
 	state->fs_base = sigreturn->fs_base;
 	state->gs_base = sigreturn->gs_base;

@@ -48,7 +48,7 @@ struct feeder {
 	const struct segment_layout *segments; /* where nothing may be patched */
 	unsigned segment_count;
 	struct feeder_options options;
-	size_t stretch;         /* the next one to load */
+	size_t stretch;                /* the next one to load */
 	const struct section *section; /* the one that is being decoded, or NULL */
 	uint8_t *bytes;
 	struct decoder decoder;
@@ -57,13 +57,13 @@ struct feeder {
 	bool running; /* the thread is somewhere, and goes on with the next event */
 	bool finished;
 	bool failed;
-	uint64_t start, position; /* of the keyframe; behind the last record */
-	uint64_t output_position; /* of the last output event + 1 */
-	uint32_t pieces;          /* of the code history that are in force */
-	uint8_t *at, *end;        /* the buffer that is being filled */
+	uint64_t start, position;        /* of the keyframe; behind the last record */
+	uint64_t output_position;        /* of the last output event + 1 */
+	uint32_t pieces;                 /* of the code history that are in force */
+	uint8_t *at, *end;               /* the buffer that is being filled */
 	VECTOR(struct notice *) notices; /* NULL: taken */
-	uint64_t keyframes; /* fed so far */
-	uint64_t skipped; /* stretches that lean on lost ones */
+	uint64_t keyframes;              /* fed so far */
+	uint64_t skipped;                /* stretches that lean on lost ones */
 	char error[256];
 };
 

@@ -17,8 +17,8 @@ static uint64_t dead_flags(live_set live)
 	static const struct {
 		unsigned flag;
 		uint64_t bit;
-	} flags[] = {
-	        {FLAG_CF, 0x1}, {FLAG_PF, 0x4}, {FLAG_AF, 0x10}, {FLAG_ZF, 0x40}, {FLAG_SF, 0x80}, {FLAG_OF, 0x800}};
+	} flags[] = {{FLAG_CF, 0x1}, {FLAG_PF, 0x4}, {FLAG_AF, 0x10}, {FLAG_ZF, 0x40}, {FLAG_SF, 0x80},
+	        {FLAG_OF, 0x800}};
 	uint64_t dead = 0;
 
 	for (unsigned i = 0; i < sizeof flags / sizeof *flags; i++) {

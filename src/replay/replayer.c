@@ -38,8 +38,8 @@ struct session {
 	unsigned segment_count;
 	struct target target;
 	struct feeder feeder;
-	unsigned buffer;   /* the one that the stub gets next */
-	bool filled;       /* it is ready */
+	unsigned buffer; /* the one that the stub gets next */
+	bool filled;     /* it is ready */
 	bool done;
 	uint32_t thread; /* the one that is being replayed */
 };
@@ -76,17 +76,38 @@ static bool fail_to_read(struct session *s)
 	return finish(s, REPLAY_FAILED, "%s", recording_error_text(&s->reader.error, text, sizeof text));
 }
 
+/* What is missing is told where it is needed. */
+static bool is_readable(enum recording_status status)
+{
+	return status == RECORDING_OK || status == RECORDING_MISSING;
+}
+
+static bool has_thread(const struct timeline *timeline, uint32_t id)
+{
+	for (size_t i = 0; i < timeline->count; i++) {
+		if (stretch_thread(timeline->stretches[i]) == id)
+			return true;
+	}
+	return false;
+}
+
 static bool read_recording(struct session *s)
 {
 	if (reader_open(&s->reader, s->options->path) != RECORDING_OK)
 		return fail_to_read(s);
-	if (meta_read(&s->reader, &s->meta) || codelog_read(&s->reader, &s->codelog) ||
-	        code_history_read(&s->reader, &s->history))
+	if (s->reader.end.status)
+		recording_error_text(&s->reader.end, s->result->warning, sizeof s->result->warning);
+	if (!is_readable(meta_read(&s->reader, &s->meta)) ||
+	        !is_readable(codelog_read(&s->reader, &s->codelog)) ||
+	        !is_readable(code_history_read(&s->reader, &s->history)))
 		return fail_to_read(s);
 	if (!timeline_read(&s->timeline, &s->reader))
 		return finish(s, REPLAY_FAILED, "out of memory");
 	if (!s->timeline.count)
 		return finish(s, REPLAY_FAILED, "there is nothing in it to replay");
+	if (s->options->thread != UINT32_MAX && !has_thread(&s->timeline, s->options->thread))
+		return finish(s, REPLAY_FAILED, "there is no thread %u; 'bugnet info' lists them",
+		        s->options->thread);
 	if (!s->history.count)
 		return finish(s, REPLAY_FAILED, "its code history is missing, so there is no code to replay");
 	return true;
@@ -157,8 +178,7 @@ static void replayed_state(const struct session *s, struct state *state)
 	        .fs_base = target->feed->fs_base,
 	        .gs_base = target->slots[SLOT_PROGRAM_GS]};
 	memcpy(&state->registers, target->registers, sizeof state->registers);
-	state->has_vectors =
-	        state_vectors(state->vectors, target->feed->shown, sizeof target->feed->shown);
+	state->has_vectors = state_vectors(state->vectors, target->feed->shown, sizeof target->feed->shown);
 }
 
 /* "0x401000 (/usr/bin/true+0x1000)" */
@@ -175,8 +195,8 @@ static const char *place_text(struct session *s, uint64_t pc, char *text, size_t
 	return text;
 }
 
-static void diverge(struct session *s, const struct state *recorded, const struct state *replayed,
-        const char *what)
+static void diverge(
+        struct session *s, const struct state *recorded, const struct state *replayed, const char *what)
 {
 	char place[512];
 
@@ -235,7 +255,8 @@ static void write_memory(struct session *s, int fd, uint64_t address, uint64_t s
 		size_t part = size < sizeof bytes ? size : sizeof bytes;
 		ssize_t n = pread(s->target.memory.mem_fd, bytes, part, (off_t)address);
 		if (n <= 0) {
-			part = part < CODE_PAGE - address % CODE_PAGE ? part : CODE_PAGE - address % CODE_PAGE;
+			part = part < CODE_PAGE - address % CODE_PAGE ? part
+			                                              : CODE_PAGE - address % CODE_PAGE;
 			memset(bytes, 0, part);
 			n = (ssize_t)part;
 		}
@@ -347,8 +368,8 @@ static enum status translate_for(struct session *s, const uint64_t *arguments, u
 	enum status status;
 
 	do
-		status = space_translate(
-		        target->space, &target->memory, arguments[0], arguments[1], 0, reply);
+		status =
+		        space_translate(target->space, &target->memory, arguments[0], arguments[1], 0, reply);
 	while (make_room(s) && !s->done);
 	return status;
 }
@@ -377,8 +398,8 @@ static void change_code(struct session *s, uint64_t number)
 	for (uint32_t i = before < pieces ? before : pieces; i < (before < pieces ? pieces : before); i++) {
 		const struct code_piece *piece = &s->history.pieces[i];
 		if (code_source_piece_changes(s->source, i))
-			space_changed(target->space, &target->memory, piece->address,
-			        piece->address + piece->size);
+			space_changed(
+			        target->space, &target->memory, piece->address, piece->address + piece->size);
 	}
 	target->feed->generation++;
 	make_room(s);
@@ -390,7 +411,8 @@ static enum status feed_for(struct session *s, const uint64_t *arguments, uint64
 	case FEED_ASK_MORE:
 		if (!s->filled && !fill(s))
 			break;
-		reply[0] = (uint64_t)((uint8_t *)s->target.feed->buffers[s->buffer] - (uint8_t *)s->target.feed);
+		reply[0] =
+		        (uint64_t)((uint8_t *)s->target.feed->buffers[s->buffer] - (uint8_t *)s->target.feed);
 		s->buffer ^= 1;
 		s->filled = false;
 		break;
@@ -416,8 +438,8 @@ static void handle_divergence(struct session *s, const uint64_t *arguments)
 	replayed_state(s, &replayed);
 	switch ((enum feed_divergence)arguments[0]) {
 	case DIVERGED_PASSED:
-		snprintf(what, sizeof what,
-		        "it went past position %lu without what was recorded there", arguments[1]);
+		snprintf(what, sizeof what, "it went past position %lu without what was recorded there",
+		        arguments[1]);
 		break;
 	case DIVERGED_UNLOGGED:
 		snprintf(what, sizeof what,

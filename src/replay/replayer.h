@@ -32,6 +32,7 @@ struct replay_result {
 	uint64_t skipped;   /* stretches that lean on others which are lost */
 	uint64_t cut;       /* threads whose log just stops */
 	char message[1024];
+	char warning[256]; /* why there is no more of the recording than was replayed, or "" */
 };
 
 void replay(const struct replay_options *options, struct replay_result *result);

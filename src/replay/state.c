@@ -79,7 +79,10 @@ static void name_vector(size_t offset, char *name, size_t size)
 	else if (offset >= MXCSR_OFFSET)
 		snprintf(name, size, "mxcsr");
 	else
-		snprintf(name, size, "the x87 %s word", offset < 2 ? "control" : offset < 4 ? "status" : "tag");
+		snprintf(name, size, "the x87 %s word",
+		        offset < 2   ? "control"
+		        : offset < 4 ? "status"
+		                     : "tag");
 }
 
 static bool vectors_equal(const uint8_t *recorded, const uint8_t *replayed, char *what, size_t size)
@@ -114,8 +117,8 @@ static bool registers_equal(const struct event_registers *recorded, const struct
 		return false;
 	for (unsigned i = 0; i < 16; i++) {
 		uint64_t mask = live->registers[i];
-		if (!number_equal(register_names[i], recorded->gpr[i] & mask, replayed->gpr[i] & mask, what,
-		            size))
+		if (!number_equal(
+		            register_names[i], recorded->gpr[i] & mask, replayed->gpr[i] & mask, what, size))
 			return false;
 	}
 	return number_equal(

@@ -17,12 +17,12 @@
 
 #include "record/inject.h"
 
-#define CODE_ALIGNMENT    (256ul << 10)
-#define CODE_MAXIMUM      (128ul << 20)
-#define THREADS           2 /* numbers 0 and 1 */
-#define USER_ADDRESS_END  0x7ffffffff000ul
-#define CARRIER_ADDRESS   0x10000ul /* the lowest that may be mapped */
-#define TRIES             32
+#define CODE_ALIGNMENT   (256ul << 10)
+#define CODE_MAXIMUM     (128ul << 20)
+#define THREADS          2 /* numbers 0 and 1 */
+#define USER_ADDRESS_END 0x7ffffffff000ul
+#define CARRIER_ADDRESS  0x10000ul /* the lowest that may be mapped */
+#define TRIES            32
 
 __attribute__((format(printf, 3, 4))) static bool fail(char *why, size_t size, const char *format, ...)
 {
@@ -199,8 +199,8 @@ static bool try_create(struct target *target, const struct segment_layout *layou
 	int error = memory_open(&target->memory, target->pid);
 	if (error)
 		return fail(why, why_size, "cannot open its memory: %s", strerror(-error));
-	target->space = inject_at(
-	        target->pid, &target->memory, layouts, count, THREADS, &options, why, why_size);
+	target->space =
+	        inject_at(target->pid, &target->memory, layouts, count, THREADS, &options, why, why_size);
 	return target->space != NULL;
 }
 

@@ -37,9 +37,5 @@ void target_destroy(struct target *target);
 /* Has it ended? *status is as waitpid gives it. */
 bool target_has_ended(struct target *target, int *status);
 
-static inline uint64_t target_position(const struct target *target)
-{
-	return target->feed->stop + target->slots[SLOT_POSITION];
-}
 
 #endif

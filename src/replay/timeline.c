@@ -4,7 +4,8 @@
 
 static int compare_stretches(const void *a, const void *b)
 {
-	uint64_t left = (*(const struct section *const *)a)->id, right = (*(const struct section *const *)b)->id;
+	uint64_t left = (*(const struct section *const *)a)->id,
+	         right = (*(const struct section *const *)b)->id;
 
 	return (left > right) - (left < right);
 }

@@ -358,6 +358,32 @@ static void emulate_result(struct registers *regs, unsigned argument)
 	}
 }
 
+#define XSAVE_HEADER 512
+#define XSAVE_AVX    4ul
+
+/*
+ * fxrstor and xrstor, from the shadow. The registers are the program's all the time, so this
+ * is it. False: a signal comes first, which must find what was there before.
+ */
+static bool emulate_restore(struct thread *thread, unsigned what)
+{
+	uint64_t address = thread->slots[SLOT_ADDRESS], header[2];
+	uint64_t wanted = thread->regs.gpr[RAX] & 7 /* x87, SSE, AVX */;
+
+	if (thread->pending)
+		return false;
+	if (!shadow_check(thread, address, what & RESTORE_EXTENDED ? XSAVE_HEADER + 64 : XSAVE_HEADER))
+		fault_natively(thread);
+	if (what & RESTORE_EXTENDED) {
+		memcpy(header, (char *)shadow_of(thread, address) + XSAVE_HEADER, sizeof header);
+		if ((wanted & header[0] & XSAVE_AVX) && !shadow_check(thread, address, XSAVE_BYTES))
+			fault_natively(thread);
+	}
+	if (restore_direct(shadow_of(thread, address), what, (uint32_t)wanted, 0) < 0)
+		fault_natively(thread);
+	return true;
+}
+
 static void emulate_fs_base(struct thread *thread, unsigned argument)
 {
 	uint64_t base = thread->regs.gpr[argument & 15];
@@ -412,6 +438,11 @@ void handle_emulate(struct thread *thread)
 	case EMULATE_NATIVE:
 	case EMULATE_STATE:
 		step_natively(thread);
+	case EMULATE_RESTORE:
+		if (emulate_restore(thread, argument))
+			break;
+		thread->slots[SLOT_POSITION]--;
+		return;
 	case EMULATE_VSYSCALL:
 		emulate_vsyscall(thread);
 		return;

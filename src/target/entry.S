@@ -513,11 +513,35 @@ exchange_fault:
 	mov	$-14, %rax
 	ret
 
+/* long restore_direct(const void *from, unsigned what, uint32_t low, uint32_t high): RESTORE_*; 0 or -EFAULT. */
+	.globl	restore_direct
+restore_direct:
+	mov	%edx, %eax
+	mov	%ecx, %edx
+restore_start:
+	test	$RESTORE_EXTENDED, %esi
+	jz	2f
+	test	$RESTORE_WIDE, %esi
+	jz	1f
+	xrstor64 (%rdi)
+	jmp	4f
+1:	xrstor	(%rdi)
+	jmp	4f
+2:	test	$RESTORE_WIDE, %esi
+	jz	3f
+	fxrstor64 (%rdi)
+	jmp	4f
+3:	fxrstor	(%rdi)
+restore_end:
+4:	xor	%eax, %eax
+	ret
+
 	.globl	recoveries, recoveries_end
 	.balign	4
 recoveries:
 	.long	usercopy_start - stub_image, usercopy_end - stub_image, usercopy_fault - stub_image
 	.long	exchange_start - stub_image, exchange_end - stub_image, exchange_fault - stub_image
+	.long	restore_start - stub_image, restore_end - stub_image, usercopy_fault - stub_image
 recoveries_end:
 
 	.section .note.GNU-stack, "", @progbits

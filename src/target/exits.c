@@ -44,15 +44,23 @@ uint64_t position(const struct thread *thread)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < process()->segment_count; i++)
-		sum += slots_of(thread, i)[SLOT_POSITION];
+	for (uint32_t i = 0; i < process()->segment_count; i++) {
+		const uint64_t *slots = slots_of(thread, i);
+		sum += slots[SLOT_POSITION];
+		for (unsigned k = 0; k < POSITION_SLOTS; k++)
+			sum += slots[SLOT_POSITIONS + k];
+	}
 	return sum;
 }
 
 void set_position(struct thread *thread, uint64_t value)
 {
-	for (uint32_t i = 0; i < process()->segment_count; i++)
-		slots_of(thread, i)[SLOT_POSITION] = i ? 0 : value;
+	for (uint32_t i = 0; i < process()->segment_count; i++) {
+		uint64_t *slots = slots_of(thread, i);
+		slots[SLOT_POSITION] = i ? 0 : value;
+		for (unsigned k = 0; k < POSITION_SLOTS; k++)
+			slots[SLOT_POSITIONS + k] = 0;
+	}
 }
 
 void publish_position(struct thread *thread)

@@ -4,8 +4,11 @@
  * format. The replayer decodes events and writes them as flat records, a buffer at a
  * time; the stub applies one after the other, each at its position.
  *
- * Positions. SLOT_POSITION counts up to 0, and feed.stop is the position that 0 stands
- * for; so the thread is at feed.stop + SLOT_POSITION. Some records are applied before the
+ * Positions. The counters count up to 0, and feed.stop is the position that 0 stands for; so
+ * the thread is at feed.stop plus their sum. While the next stop is near, all of them are one:
+ * each is on a page of its own, in what would be the memory of thread 0, and the pages are the
+ * same memory. While it is far, they are spread: each gets a share of what is left, and when
+ * one has used up its share the rest is shared out again. Some records are applied before the
  * instruction at their position, so that is where the code stops. Others are what an
  * instruction gives that the stub performs: they are expected when it is reached, and
  * the code stops behind it if it is not.
@@ -42,17 +45,17 @@ struct feed_record {
 	uint32_t size;   /* of all of it, a multiple of 8 */
 };
 
-#define FEED_HAS_XSAVE  1 /* the vector state follows; else it stays as it is */
-#define FEED_HAS_EMPTY  2 /* state: memory is emptied */
-#define FEED_HAS_OUTPUT 4 /* system call: the replayer wants to see what it writes */
+#define FEED_HAS_XSAVE  1  /* the vector state follows; else it stays as it is */
+#define FEED_HAS_EMPTY  2  /* state: memory is emptied */
+#define FEED_HAS_OUTPUT 4  /* system call: the replayer wants to see what it writes */
 #define FEED_HAS_BASES  16 /* state, instead: of FS and GS */
-#define FEED_HAS_FORGET 8 /* system call: empties memory, see forget.h */
+#define FEED_HAS_FORGET 8  /* system call: empties memory, see forget.h */
 
 struct feed_state { /* state, signal, instead */
 	struct feed_record head;
 	struct registers registers;
 	uint64_t fs_base, gs_base;
-	uint8_t xsave[];           /* FEED_XSAVE_BYTES */
+	uint8_t xsave[]; /* FEED_XSAVE_BYTES */
 };
 
 struct feed_patch {
@@ -107,11 +110,17 @@ struct feed_step {
 
 #define FEED_BUFFER_BYTES (1u << 19)
 
+#define FEED_COUNTER(k) (-(THREAD_STRIDE / 8) + 512 * (int32_t)(k)) /* the slot of counter k */
+#define FEED_FAR        (1ul << 20) /* instructions to the next stop: from here on the counters are spread, */
+#define FEED_NEAR       (1ul << 16) /* and up to here they are one */
+
 struct feed {
 	/* the stub's */
 	uint64_t next; /* offset of the next record from the feed's start */
 	uint64_t stop;
 	uint64_t repeat_rcx, repeat_pc; /* while a rep instruction is repeated in part */
+	uint32_t spread;   /* the counters are */
+	int32_t memfd;     /* their memory */
 	uint32_t repeating;
 	/* the replayer's */
 	uint32_t generation; /* of the code cache: grows when code is discarded; never 0 */

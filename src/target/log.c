@@ -217,6 +217,17 @@ void log_state(struct thread *thread, uint64_t here, const void *vectors)
 	log_state_bases(thread, here, vectors, false);
 }
 
+void log_sigreturn(struct thread *thread, uint64_t here, const void *vectors)
+{
+	struct event_sigreturn event = {.call = true, .registers = registers_of(thread)};
+	uint8_t *at = room(thread);
+
+	if (vectors)
+		event.xsave = (struct event_xsave){vectors, XSAVE_BYTES};
+	if (at)
+		commit(thread, encode_sigreturn(coder_of(thread->log), at, here, &event), here);
+}
+
 void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases)
 {
 	uint8_t *at = room(thread);

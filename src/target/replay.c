@@ -35,9 +35,81 @@ static struct feed *feed(void)
 	return (struct feed *)(segment->base + segment->logs);
 }
 
+/* ---- positions ---- */
+
+/* Of counter k, of the thread; the same in all segments. */
+static int64_t *counter(const struct thread *thread, unsigned k)
+{
+	return (int64_t *)thread + FEED_COUNTER(k);
+}
+
+/* Maps the counters of all segments: to one page, or to one each. */
+static void map_counters(bool spread)
+{
+	const struct process *p = process();
+	uint64_t memory = p->segments[0].file + LAYOUT_THREADS;
+
+	for (uint32_t n = 0; n < p->segment_count; n++) {
+		for (unsigned k = 0; k < POSITION_SLOTS; k++) {
+			uint64_t at = p->segments[n].base + LAYOUT_THREADS + k * PAGE;
+			if (syscall6(__NR_mmap, (long)at, PAGE, K_PROT_READ | K_PROT_WRITE,
+			            K_MAP_SHARED | K_MAP_FIXED, feed()->memfd,
+			            (long)(memory + (spread ? k * PAGE : 0))) != (long)at)
+				stub_panic("cannot map a counter at", at);
+		}
+	}
+	feed()->spread = spread;
+}
+
+/* In replay there is one thread, whose slots are the same in all segments, and the replayer's to see. */
+void replay_map(int memfd)
+{
+	const struct process *p = process();
+	uint64_t own = LAYOUT_THREADS + THREAD_STRIDE;
+
+	for (uint32_t n = 0; n < p->segment_count; n++) {
+		uint64_t at = p->segments[n].base + own;
+		if (syscall6(__NR_mmap, (long)at, THREAD_FPSTATE, K_PROT_READ | K_PROT_WRITE,
+		            K_MAP_SHARED | K_MAP_FIXED, memfd, (long)(p->segments[0].file + own)) != (long)at)
+			stub_panic("cannot map slots at", at);
+	}
+	feed()->memfd = memfd;
+	map_counters(false);
+}
+
+/* How many instructions there are up to the stop. */
+static uint64_t instructions_left(const struct thread *thread)
+{
+	uint64_t left = -thread->slots[SLOT_POSITION];
+
+	for (unsigned k = 0; k < (feed()->spread ? POSITION_SLOTS : 1); k++)
+		left -= (uint64_t)*counter(thread, k);
+	return left;
+}
+
+static void set_instructions_left(struct thread *thread, uint64_t left)
+{
+	struct feed *f = feed();
+
+	if (left >= FEED_FAR && !f->spread)
+		map_counters(true);
+	else if (left < FEED_NEAR && f->spread)
+		map_counters(false);
+	if (!f->spread) {
+		thread->slots[SLOT_POSITION] = 0;
+		*counter(thread, 0) = -(int64_t)left;
+		return;
+	}
+	/* A little is kept back: where control goes from one counter to another it may use up too much. */
+	uint64_t share = (left - FEED_NEAR / 2) / POSITION_SLOTS;
+	for (unsigned k = 0; k < POSITION_SLOTS; k++)
+		*counter(thread, k) = -(int64_t)share;
+	thread->slots[SLOT_POSITION] = share * POSITION_SLOTS - left;
+}
+
 static uint64_t replay_position(const struct thread *thread)
 {
-	return feed()->stop + thread->slots[SLOT_POSITION];
+	return feed()->stop - instructions_left(thread);
 }
 
 /* ---- vector state and segment bases ---- */
@@ -91,8 +163,8 @@ _Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t det
 static bool appear(uint64_t start, uint64_t size)
 {
 	return syscall6(__NR_mmap, (long)start, (long)size, K_PROT_READ | K_PROT_WRITE,
-	               K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0) ==
-	       (long)start;
+	               K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1,
+	               0) == (long)start;
 }
 
 /* Memory that was never touched; false: it is there, or it is ours. */
@@ -274,7 +346,7 @@ static void advance(struct thread *thread)
 			break;
 		/* Where it is must be right for whoever looks. */
 		f->stop = now;
-		thread->slots[SLOT_POSITION] = 0;
+		set_instructions_left(thread, 0);
 		apply(thread, record);
 		now += record->kind == FEED_INSTEAD;
 		consume(record);
@@ -284,7 +356,7 @@ static void advance(struct thread *thread)
 	if (record->position < now)
 		replay_diverged(thread, DIVERGED_PASSED, record->position);
 	f->stop = record->position + is_expected(record);
-	thread->slots[SLOT_POSITION] = now - f->stop;
+	set_instructions_left(thread, f->stop - now);
 }
 
 void replay_start(struct thread *thread)
@@ -295,23 +367,25 @@ void replay_start(struct thread *thread)
 	advance(thread);
 }
 
-/* The block at pc would go beyond the next record. */
+/* The block at pc might go beyond the next record, or beyond what its counter has. */
 void replay_stop(struct thread *thread)
 {
-	uint64_t left = -thread->slots[SLOT_POSITION];
+	uint64_t left = instructions_left(thread);
 
-	if (left == 0) {
+	thread->slots[SLOT_TARGET] = 0;
+	if (left == 0)
 		advance(thread);
-		return;
-	}
-	thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, left);
+	else if (feed()->spread)
+		set_instructions_left(thread, left);
+	else
+		thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, left);
 }
 
 void replay_exit(struct thread *thread, int indirect)
 {
 	if (feed()->repeating)
 		end_repeat(thread);
-	if (thread->slots[SLOT_POSITION] == 0) {
+	if (instructions_left(thread) == 0) {
 		advance(thread);
 		return;
 	}
@@ -441,7 +515,7 @@ bool replay_emulate(struct thread *thread)
 	default:
 		return false;
 	}
-	if (thread->slots[SLOT_POSITION] == 0)
+	if (instructions_left(thread) == 0)
 		advance(thread);
 	return true;
 }

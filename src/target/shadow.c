@@ -227,14 +227,26 @@ void handle_access(struct thread *thread)
 
 /* ---- mappings ---- */
 
+#define HEAP (64ul << 30)
+
+/* Where its shadow is counted from; false: not in one piece. */
+static bool fold_range(uint64_t *start, uint64_t *end)
+{
+	if (!info()->low_memory || *start >= FOLD)
+		return true;
+	if (*end > FOLD)
+		return false;
+	*start += FOLD;
+	*end += FOLD;
+	return true;
+}
+
 bool shadow_covers(uint64_t start, uint64_t end)
 {
 	struct process *p = process();
 
-	if (info()->low_memory) {
-		start |= FOLD;
-		end |= FOLD;
-	}
+	if (!fold_range(&start, &end))
+		return false;
 	for (uint32_t n = 0; n < p->window_count; n++) {
 		if (start >= p->windows[n].start && end <= p->windows[n].end)
 			return true;
@@ -288,10 +300,8 @@ bool shadow_extend(uint64_t start, uint64_t end)
 		return true;
 	if (p->seccomp)
 		return false;
-	if (info()->low_memory) {
-		start |= FOLD;
-		end |= FOLD;
-	}
+	if (!fold_range(&start, &end))
+		return false;
 	lock(&p->thread_lock);
 	bool done = add_window((struct range){start & ~0xffful, (end + 0xfff) & ~0xffful});
 	unlock(&p->thread_lock);

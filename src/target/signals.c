@@ -984,11 +984,11 @@ static void record_sigreturn(struct thread *thread, struct kernel_ucontext *cont
 			size = 0;
 	}
 	if (size < XSAVE_BYTES) { /* none, a bad one, or one without the header: the kernel deals with that */
-		log_state(thread, here, NULL);
+		log_sigreturn(thread, here, NULL);
 		return;
 	}
 	context->mcontext.fpstate = (uint64_t)own;
-	log_state(thread, here, own);
+	log_sigreturn(thread, here, own);
 }
 
 _Noreturn void syscall_sigreturn(struct thread *thread)

@@ -14,7 +14,7 @@ _Static_assert(offsetof(struct thread, probing) == THREAD_PROBING, "entry.S");
 _Static_assert(offsetof(struct thread, stepping) == THREAD_STEPPING, "evacuate.c");
 _Static_assert(offsetof(struct thread, parked) == THREAD_PARKED, "entry.S, evacuate.c");
 _Static_assert(offsetof(struct info, first_distance) == 16, "entry.S");
-_Static_assert(sizeof(struct thread) <= THREAD_FPSTATE, "a thread's page");
+_Static_assert(sizeof(struct thread) <= SLOT_POSITIONS * 8, "a thread's page");
 _Static_assert(SLOT_SCRATCH_AREA * 8 == THREAD_FPSTATE, "in replay no vector state is kept there");
 _Static_assert(sizeof(struct process) <= LAYOUT_PROCESS_BYTES, "the process's place");
 _Static_assert(sizeof(struct signal_action[65]) <= 0x1000, "private actions");
@@ -53,15 +53,6 @@ static void map_segment(const struct segment_layout *segment, int memfd, bool fi
 	syscall3(__NR_madvise, base, segment->size, K_MADV_DONTDUMP);
 }
 
-/* In replay there is one thread, whose slots are the same in all segments, and the replayer's to see. */
-static void share_slots(const struct process *p, int memfd)
-{
-	for (uint32_t n = 0; n < p->segment_count; n++)
-		map(p->segments[n].base + LAYOUT_THREADS + THREAD_STRIDE, THREAD_FPSTATE,
-		        K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED, memfd,
-		        p->segments[0].file + LAYOUT_THREADS + THREAD_STRIDE);
-}
-
 void start(void)
 {
 	const volatile struct info *i = info();
@@ -77,8 +68,9 @@ void start(void)
 	for (uint32_t n = 0; n < p->segment_count; n++)
 		map_segment(&p->segments[n], i->memfd, n == 0);
 	if (replaying())
-		share_slots(p, i->memfd);
-	syscall1(__NR_close, i->memfd);
+		replay_map(i->memfd);
+	else
+		syscall1(__NR_close, i->memfd);
 
 	thread_prepare(thread, 1);
 	thread->actions = p->actions;

@@ -108,6 +108,7 @@ long call_vsyscall(void);
 _Noreturn void raise_trap(void);
 long usercopy_direct(void *to, const void *from, size_t size);
 long load_line(void *to, const void *from);
+long restore_direct(const void *from, unsigned what, uint32_t low, uint32_t high);
 long match_lines(const void *memory, const void *shadow, size_t count);
 long probe_write(void *at, size_t size);
 long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
@@ -171,7 +172,7 @@ bool is_prefix(uint8_t byte);
 void set_program_gs(struct thread *thread, uint64_t base);
 /* Tells translated code where the FS base is now. */
 void note_program_fs(struct thread *thread);
-/* SLOT_POSITION of all segments. */
+/* The position slots of all segments. */
 uint64_t position(const struct thread *thread);
 void set_position(struct thread *thread, uint64_t value);
 /* Tells the supervisor how many instructions the thread has executed. */
@@ -264,6 +265,7 @@ static inline void note_code(struct thread *thread, uint64_t here)
 		log_code(thread, here);
 }
 void log_state(struct thread *thread, uint64_t here, const void *vectors);
+void log_sigreturn(struct thread *thread, uint64_t here, const void *vectors);
 /* The same; `bases`: with those of FS and GS, which changed. */
 void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases);
 void log_vector_state(struct thread *thread, uint64_t here);
@@ -286,6 +288,8 @@ static inline bool replaying(void)
 {
 	return info()->mode == MODE_REPLAY;
 }
+/* Maps what replay shares with the replayer; the memfd stays ours. */
+void replay_map(int memfd);
 void replay_start(struct thread *thread);
 void replay_exit(struct thread *thread, int indirect);
 void replay_syscall(struct thread *thread);

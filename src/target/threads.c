@@ -91,8 +91,8 @@ void thread_prepare(struct thread *thread, uint64_t number)
 		uint64_t *slots = (uint64_t *)(p->segments[i].base + LAYOUT_THREADS +
 		                               thread_distance(info(), number));
 		slots[SLOT_THREAD] = (uint64_t)thread;
-		slots[SLOT_POSITION] = 0;
 	}
+	set_position(thread, 0);
 }
 
 /* ---- clone ---- */

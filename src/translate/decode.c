@@ -550,10 +550,6 @@ static bool is_exotic(const ZydisDecodedInstruction *zydis, const ZydisDecodedOp
 	case ZYDIS_MNEMONIC_ENQCMDS:
 	case ZYDIS_MNEMONIC_FLDENV:
 	case ZYDIS_MNEMONIC_FRSTOR:
-	case ZYDIS_MNEMONIC_FXRSTOR:
-	case ZYDIS_MNEMONIC_FXRSTOR64:
-	case ZYDIS_MNEMONIC_XRSTOR:
-	case ZYDIS_MNEMONIC_XRSTOR64:
 	case ZYDIS_MNEMONIC_LFS:
 	case ZYDIS_MNEMONIC_LSS:
 	case ZYDIS_MNEMONIC_LAR:
@@ -844,6 +840,35 @@ static bool classify_atomic(struct instruction *instruction, const ZydisDecodedI
 	return true;
 }
 
+/* Instructions that load the x87 and vector registers as a whole. With a program's own GS they are exotic enough. */
+static bool classify_restore(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands, enum translate_mode mode)
+{
+	unsigned what;
+
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_FXRSTOR:
+		what = 0;
+		break;
+	case ZYDIS_MNEMONIC_FXRSTOR64:
+		what = RESTORE_WIDE;
+		break;
+	case ZYDIS_MNEMONIC_XRSTOR:
+		what = RESTORE_EXTENDED;
+		break;
+	case ZYDIS_MNEMONIC_XRSTOR64:
+		what = RESTORE_EXTENDED | RESTORE_WIDE;
+		break;
+	default:
+		return false;
+	}
+	if (is_exotic(zydis, &operands[0]))
+		return false;
+	if (mode == TRANSLATE_RECORD)
+		set_emulated(instruction, EMULATE_RESTORE, what);
+	return true;
+}
+
 static bool is_pushf(ZydisMnemonic mnemonic)
 {
 	return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFD || mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
@@ -877,6 +902,8 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 			set_emulated(instruction, EMULATE_PUSHF, zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8);
 		return;
 	}
+	if (classify_restore(instruction, zydis, operands, mode))
+		return;
 	if (classify_string(instruction, zydis, operands, mode) ||
 	        classify_atomic(instruction, zydis, operands, mode))
 		return;

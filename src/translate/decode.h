@@ -145,6 +145,7 @@ struct block {
 	uint16_t lag;
 	uint32_t longest;
 	bool head; /* has no lag */
+	uint8_t counter;
 };
 
 struct region {

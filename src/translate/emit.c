@@ -12,7 +12,7 @@
 
 void emit_init(struct emitter *emitter, struct translation *out, uint64_t pc)
 {
-	*emitter = (struct emitter){.out = out, .pc = pc};
+	*emitter = (struct emitter){.out = out, .pc = pc, .counter = SLOT_POSITION};
 	*out = (struct translation){.pc = pc};
 }
 
@@ -167,18 +167,18 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state)
 /* -- instructions -------------------------------------------------------- */
 
 /* 65 REX.W op modrm(00 reg 101) rel32 */
-static void emit_slot_access(struct emitter *emitter, uint8_t opcode, uint8_t reg, unsigned slot)
+static void emit_slot_access(struct emitter *emitter, uint8_t opcode, uint8_t reg, int slot)
 {
 	EMIT(emitter, 0x65, 0x48 | (reg & 8) >> 1, opcode, 0x05 | (reg & 7) << 3);
 	emit_rel32_fixup(emitter, FIXUP_SLOT, slot);
 }
 
-void emit_spill(struct emitter *emitter, uint8_t reg, unsigned slot)
+void emit_spill(struct emitter *emitter, uint8_t reg, int slot)
 {
 	emit_slot_access(emitter, 0x89, reg, slot);
 }
 
-void emit_reload(struct emitter *emitter, uint8_t reg, unsigned slot)
+void emit_reload(struct emitter *emitter, uint8_t reg, int slot)
 {
 	emit_slot_access(emitter, 0x8b, reg, slot);
 }
@@ -376,7 +376,7 @@ void emit_count(struct emitter *emitter, int32_t count)
 	bool is_short = -count == (int8_t)-count;
 
 	EMIT(emitter, 0x65, 0x48, is_short ? 0x83 : 0x81, 0x2d);
-	emit_fixup(emitter, FIXUP_SLOT, SLOT_POSITION, emit_offset(emitter), is_short ? 5 : 8);
+	emit_fixup(emitter, FIXUP_SLOT, emitter->counter, emit_offset(emitter), is_short ? 5 : 8);
 	emit_u32(emitter, 0);
 	if (is_short)
 		EMIT(emitter, (uint8_t)-count);
@@ -386,9 +386,9 @@ void emit_count(struct emitter *emitter, int32_t count)
 
 void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count)
 {
-	emit_reload(emitter, reg, SLOT_POSITION);
+	emit_reload(emitter, reg, emitter->counter);
 	emit_add_number(emitter, reg, count);
-	emit_spill(emitter, reg, SLOT_POSITION);
+	emit_spill(emitter, reg, emitter->counter);
 }
 
 void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool flags)
@@ -396,7 +396,7 @@ void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool
 	bool is_short = longest <= 128;
 
 	EMIT(emitter, 0x65, 0x48, is_short ? 0x83 : 0x81, 0x3d);
-	emit_fixup(emitter, FIXUP_SLOT, SLOT_POSITION, emit_offset(emitter), is_short ? 5 : 8);
+	emit_fixup(emitter, FIXUP_SLOT, emitter->counter, emit_offset(emitter), is_short ? 5 : 8);
 	emit_u32(emitter, 0);
 	if (is_short)
 		EMIT(emitter, (uint8_t)-longest);

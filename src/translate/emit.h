@@ -35,7 +35,8 @@ struct stop {
 
 struct emitter {
 	struct translation *out;
-	uint64_t pc; /* of the translation: addresses in the output are relative to it */
+	uint64_t pc;     /* of the translation: addresses in the output are relative to it */
+	int32_t counter; /* the slot that instructions are counted in */
 	uint32_t code_capacity, fixup_capacity, site_capacity, entry_capacity, record_capacity;
 	struct literal *literals;
 	uint32_t literal_count, literal_capacity;
@@ -77,8 +78,8 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state);
 
 /* -- instructions -------------------------------------------------------- */
 
-void emit_spill(struct emitter *emitter, uint8_t reg, unsigned slot);  /* mov gs:[slot], reg */
-void emit_reload(struct emitter *emitter, uint8_t reg, unsigned slot); /* mov reg, gs:[slot] */
+void emit_spill(struct emitter *emitter, uint8_t reg, int slot);  /* mov gs:[slot], reg */
+void emit_reload(struct emitter *emitter, uint8_t reg, int slot); /* mov reg, gs:[slot] */
 void emit_slot_number(struct emitter *emitter, unsigned slot, uint32_t value);
 void emit_branch_place(struct emitter *emitter);
 /* mov gs:[SLOT_BRANCH], own place */                                      /* mov qword gs:[slot], value */
@@ -105,9 +106,9 @@ void emit_routine(struct emitter *emitter, unsigned routine); /* jmp routine */
 void emit_exit(struct emitter *emitter, uint64_t pc); /* leaves for ROUTINE_EXIT */
 void emit_probe(struct emitter *emitter);             /* the branch table, see runtime.h */
 void emit_jump_failure(struct emitter *emitter, uint64_t pc);
-/* sub qword gs:[SLOT_POSITION], -count */
+/* sub qword gs:[counter], -count */
 void emit_count(struct emitter *emitter, int32_t count);
-/* cmp qword gs:[SLOT_POSITION], -longest ; jg to code that leaves for ROUTINE_STOP; `flags`: see struct stop */
+/* cmp qword gs:[counter], -longest ; jg to code that leaves for ROUTINE_STOP; `flags`: see struct stop */
 void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool flags);
 /* The same as emit_count by a register that is free, without flags. */
 void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count);

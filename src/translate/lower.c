@@ -369,6 +369,14 @@ static void be_counted(struct lowering *lowering, uint64_t pc)
 	lowering->emitter->executed = to ? to->lag : 0;
 }
 
+static void choose_counter(struct lowering *lowering, const struct block *block)
+{
+	const struct translate_request *request = lowering->request;
+
+	if (request->counter)
+		lowering->emitter->counter = request->counter + request->counter_step * block->counter;
+}
+
 /* May our code overwrite the flags where the block is entered? */
 static bool flags_free_at(const struct lowering *lowering, const struct block *block)
 {
@@ -381,14 +389,14 @@ static bool flags_free_at(const struct lowering *lowering, const struct block *b
 /*
  * Where flags are free:
  *
- *     sub  qword gs:[SLOT_POSITION], -count
+ *     sub  qword gs:[counter], -count
  *
  * and elsewhere:
  *
  *     mov  gs:[SLOT_SCRATCH_A], rcx
- *     mov  rcx, gs:[SLOT_POSITION]
+ *     mov  rcx, gs:[counter]
  *     lea  rcx, [rcx+count]
- *     mov  gs:[SLOT_POSITION], rcx
+ *     mov  gs:[counter], rcx
  *     mov  rcx, gs:[SLOT_SCRATCH_A]
  */
 static void lower_count(struct lowering *lowering, int32_t count, bool flags_free, uint64_t pc)
@@ -422,6 +430,7 @@ static void lower_edge(struct lowering *lowering, const struct block *from, uint
 	emit_way(lowering, pc);
 	if (!request_counts(lowering->request))
 		return;
+	choose_counter(lowering, from);
 	lower_count(lowering, position_difference(lowering->region, from, pc), to && flags_free_at(lowering, to), pc);
 	be_counted(lowering, pc);
 	emit_way(lowering, pc);
@@ -926,11 +935,11 @@ static void lower_check(struct lowering *lowering, const struct block *block)
 
 /*
  * Replay stops before the block where control might get beyond the next event before it
- * comes to another such place. SLOT_POSITION says how many instructions are left until then, as a
+ * comes to another such place. The counter says how many instructions are left until then, as a
  * negative number:
  *
  *    (mov  gs:[SLOT_RAX], rax ; lahf ; seto al      ; where flags are read later
- *     cmp  qword gs:[SLOT_POSITION], -longest
+ *     cmp  qword gs:[counter], -longest
  *     jg   stop
  *    (add  al, 127 ; sahf ; mov rax, gs:[SLOT_RAX])
  *
@@ -967,6 +976,7 @@ static void lower_outer_entry(struct lowering *lowering, const struct block *blo
 	if (!emit_entry(emitter, block->pc, false))
 		return;
 	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
+	choose_counter(lowering, block);
 	lower_stop(lowering, block);
 	lower_count(lowering, -(int32_t)block->lag, flags_free_at(lowering, block), block->pc);
 	emitter->executed = block->lag;
@@ -1001,6 +1011,7 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 	}
 	block->offset = emit_offset(emitter);
 	lowering->block = block;
+	choose_counter(lowering, block);
 	if (lowering->request->self_check)
 		lower_check(lowering, block);
 	if (!block->lag)

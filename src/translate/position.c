@@ -51,6 +51,40 @@ static void find_heads(struct region *region)
 	}
 }
 
+/* No lags yet. Blocks that come one after the other count in different slots. */
+static void begin_plan(struct region *region)
+{
+	uint32_t first = (uint32_t)(region->pc * 0x9e3779b97f4a7c15u >> 32);
+
+	for (uint32_t i = 0; i < region->block_count; i++) {
+		region->blocks[i].lag = 0;
+		region->blocks[i].counter = (uint8_t)((first + i) % POSITION_SLOTS);
+	}
+}
+
+/*
+ * Replay looks at a counter where a block without lag is entered, so what is executed from
+ * there on must be added to that one. Where control may come from two of them, it is looked at
+ * again. Returns whether there was such a place.
+ */
+static bool split_ways(struct region *region)
+{
+	bool split = false;
+
+	for (uint32_t i = 0; i < region->block_count; i++) {
+		struct block *block = &region->blocks[i];
+		struct edges edges = edges_of(region, block);
+
+		for (unsigned k = 0; k < edges.count; k++) {
+			struct block *to = region_block(region, edges.pcs[k]);
+
+			if (to && to->lag && to->counter != block->counter)
+				split = to->head = true;
+		}
+	}
+	return split;
+}
+
 /* The first edge that reaches a block decides; the one from the block before it comes last and wins. */
 static void give_lags(struct region *region)
 {
@@ -64,8 +98,10 @@ static void give_lags(struct region *region)
 
 			if (!to || to->head || lag > LAG_MAXIMUM)
 				continue;
-			if (!to->lag || to == block + 1)
+			if (!to->lag || to == block + 1) {
 				to->lag = (uint16_t)lag;
+				to->counter = block->counter;
+			}
 		}
 	}
 }
@@ -88,10 +124,13 @@ static void find_longest(struct region *region)
 	}
 }
 
-void position_plan(struct region *region)
+void position_plan(struct region *region, bool replay)
 {
 	find_heads(region);
-	if (!region->exact)
-		give_lags(region);
+	do {
+		begin_plan(region);
+		if (!region->exact)
+			give_lags(region);
+	} while (replay && split_ways(region));
 	find_longest(region);
 }

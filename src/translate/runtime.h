@@ -56,8 +56,7 @@
 #define SLOT_PROGRAM_GS 6 /* the GS base the program believes it has */
 #define SLOT_TARGET     7 /* where the stub resumes translated code */
 #define SLOT_THREAD     8 /* the stub's record of this thread */
-#define SLOT_POSITION                                                                                        \
-	9 /* instructions executed, see lower_position; a thread's number is the sum over segments */
+#define SLOT_POSITION   9 /* instructions executed: a part of them, see SLOT_POSITIONS */
 #define SLOT_UNDER_STACK 11 /* what an indirect call overwrote with its return address */
 #define SLOT_BRANCH      10 /* which branch it was: FIXUP_PLACE */
 #define BRANCH_NONE      0xffffffff
@@ -65,6 +64,15 @@
 #define SLOT_RAX         13 /* the program's rax while lahf or sahf has it */
 #define SLOT_FS_BASE     14 /* the program's FS base; kept only while recording */
 #define SLOT_COUNT       16
+
+/*
+ * Instructions executed. Blocks count in one of these or another (translate_request.counter), because
+ * one word that all of them add to would be a chain through memory. A thread's position is the sum
+ * of these and of SLOT_POSITION, where the stub counts, over all segments. In replay they are not
+ * here but on a page of their own each, see feed.h.
+ */
+#define POSITION_SLOTS 8
+#define SLOT_POSITIONS 480
 
 /* Behind the slots, in the same units: room that xsave and its family may write to in replay. */
 #define SLOT_SCRATCH_AREA 512
@@ -133,12 +141,16 @@
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
 #define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
 #define EMULATE_PUSHF    16 /* argument: operand size in bytes (2 or 8); only while recording */
-#define EMULATE_COUNT    17
+#define EMULATE_RESTORE  17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording */
+#define EMULATE_COUNT    18
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)
 #define EMULATE_LENGTH(detail)                 ((detail) >> 8 & 0xff)
 #define EMULATE_ARGUMENT(detail)               ((detail) >> 16 & 0xffff)
+
+#define RESTORE_WIDE     1 /* 64-bit pointers */
+#define RESTORE_EXTENDED 2 /* xrstor */
 
 #define RESULT_RDTSC  0
 #define RESULT_RDTSCP 1

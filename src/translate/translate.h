@@ -111,8 +111,10 @@ struct translate_request {
 	/* Check at the start of every block that its bytes are still what was translated, and end blocks
 	 * after every instruction that writes memory: for code that may change unnoticed. */
 	bool self_check;
-	/* Count the program's instructions in SLOT_POSITION; recording and replay do anyway. */
+	/* Count the program's instructions; recording and replay do anyway. */
 	bool count;
+	/* The first of POSITION_SLOTS slots to count them in, and from one to the next; 0: SLOT_POSITION only. */
+	int32_t counter, counter_step;
 	enum translate_mode mode;
 	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
 	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */

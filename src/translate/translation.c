@@ -84,7 +84,7 @@ int translate(const struct translate_request *request, struct translation *out)
 		if (request->writable && *request->writable)
 			distrust_code(&region);
 		liveness_compute(&region);
-		position_plan(&region);
+		position_plan(&region, request->mode == TRANSLATE_REPLAY);
 	}
 	lower_region(&emitter, &region, request);
 	emit_tail(&emitter, request->exact ? NULL : &region);

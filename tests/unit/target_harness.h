@@ -288,6 +288,13 @@ bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 	return shadow_check_bytes(thread, low, high - low);
 }
 
+long probe_write(void *at, size_t size)
+{
+	uint64_t first = (uint64_t)at, last = first + size - 1;
+
+	return page_writable(first) && page_writable(last) ? 0 : -K_EFAULT;
+}
+
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size)
 {
 	world_turns(to, size);

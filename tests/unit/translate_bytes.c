@@ -543,9 +543,14 @@ static void test_pieces(void **state)
 	translation_free(&translation);
 
 	for (unsigned routine = 0; routine < ROUTINE_COUNT; routine++) {
-		static const char *const code[] = {"mov mov mov mov jmp",
-		        "mov mov mov mov mov mov mov mov mov mov jmp", "mov mov mov mov jmp",
-		        "mov mov mov mov mov mov mov mov jmp"};
+		static const char *const code[ROUTINE_COUNT] = {
+		        [ROUTINE_EXIT] = "mov mov mov mov jmp",
+		        [ROUTINE_MISS] = "mov mov mov mov mov mov mov mov mov mov jmp",
+		        [ROUTINE_SYSCALL] = "mov mov mov mov jmp",
+		        [ROUTINE_EMULATE] = "mov mov mov mov mov mov mov mov mov mov jmp",
+		        [ROUTINE_ACCESS] = "mov mov mov mov mov mov mov mov jmp",
+		        [ROUTINE_STOP] = "mov mov mov mov jmp",
+		};
 
 		assert_int_equal(translate_veneer(routine, 0x7000, 0x123456789abc, &translation), 0);
 		expect(&translation, 0, code[routine]);

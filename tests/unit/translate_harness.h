@@ -46,7 +46,7 @@ struct cpu {
 
 #define TRAP_FLAG 0x100
 
-enum { LEFT_EXIT, LEFT_MISS, LEFT_SYSCALL, LEFT_EMULATE, LEFT_STOP };
+enum { LEFT_EXIT, LEFT_MISS, LEFT_SYSCALL, LEFT_EMULATE, LEFT_STOP, LEFT_ACCESS, LEFT_POSITION };
 
 uint8_t harness_vectors[1024] __attribute__((aligned(64))); /* x87, SSE and AVX state of the program */
 struct cpu harness_cpu;                                     /* loaded on the way in, stored on the way out */
@@ -55,7 +55,7 @@ uint64_t harness_left;    /* LEFT_* */
 void harness_enter(void); /* runs harness_cpu.pc */
 extern const char harness_leave[], harness_leave_end[];
 extern const char harness_leave_exit[], harness_leave_miss[], harness_leave_syscall[],
-        harness_leave_emulate[], harness_leave_stop[];
+        harness_leave_emulate[], harness_leave_stop[], harness_leave_access[], harness_leave_position[];
 
 __asm__(".text\n"
         "harness_enter:\n"
@@ -87,6 +87,8 @@ __asm__(".text\n"
         "harness_leave_syscall: movq $2, harness_left(%rip); jmp harness_leave_common\n"
         "harness_leave_emulate: movq $3, harness_left(%rip); jmp harness_leave_common\n"
         "harness_leave_stop: movq $4, harness_left(%rip); jmp harness_leave_common\n"
+        "harness_leave_access: movq $5, harness_left(%rip); jmp harness_leave_common\n"
+        "harness_leave_position: movq $6, harness_left(%rip); jmp harness_leave_common\n"
         "harness_leave_common:\n"
         "	mov %rax, harness_cpu+0(%rip)\n"
         "	mov %rcx, harness_cpu+8(%rip)\n"
@@ -118,8 +120,8 @@ __asm__(".text\n"
 /* -- the code cache ------------------------------------------------------- */
 
 #define AREA_SLOTS      0u
-#define AREA_TABLE_BASE 0x1000u
-#define AREA_ROUTINES   0x1100u
+#define AREA_TABLE_BASE 0x4000u /* behind the slots and SLOT_SCRATCH_AREA */
+#define AREA_ROUTINES   0x4100u
 #define AREA_TABLE      0x80000u
 #define AREA_CODE       0x100000u
 #define AREA_SIZE       0x4000000u
@@ -251,8 +253,14 @@ static inline bool harness_known(void *context, uint64_t pc)
 /* `hint`: near to what; NULL: anywhere, which is far from the executable */
 static inline void harness_init(struct harness *harness, const void *hint)
 {
-	static const char *const leave[] = {
-	        harness_leave_exit, harness_leave_miss, harness_leave_syscall, harness_leave_emulate};
+	static const char *const leave[ROUTINE_COUNT] = {
+	        [ROUTINE_EXIT] = harness_leave_exit,
+	        [ROUTINE_MISS] = harness_leave_miss,
+	        [ROUTINE_SYSCALL] = harness_leave_syscall,
+	        [ROUTINE_EMULATE] = harness_leave_emulate,
+	        [ROUTINE_ACCESS] = harness_leave_access,
+	        [ROUTINE_STOP] = harness_leave_position,
+	};
 	uint64_t wanted = hint ? ((uint64_t)hint & ~0xfffffffull) - 0x20000000 : 0x200000000000;
 
 	memset(harness, 0, sizeof(*harness));
