@@ -80,7 +80,8 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
-tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/make-recording $(B)/tests/tamper-recording
+tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/fuzz-low \
+	$(B)/tests/make-recording $(B)/tests/tamper-recording
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
 	@mkdir -p $(@D)
@@ -112,6 +113,12 @@ $(B)/tests/fuzz: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O2 -g -o $@ $(FUZZ_SOURCES) -lZydis
 
+# The same in low memory, where recording folds addresses.
+$(B)/tests/fuzz-low: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARNINGS) -O2 -g -fno-pie -no-pie -o $@ $(FUZZ_SOURCES) -lZydis
+
 test: packages-test
 	@$(MAKE) --no-print-directory tests
 	@tests/run
@@ -132,10 +139,15 @@ packages-fuzz:
 packages-test:
 	@scripts/install-packages build test
 
-N ?= 1000000
+# Sequences: run, and recorded and replayed.
+N        ?= 1000000
+N_RECORD ?= 50000
+FUZZ     := tests/fuzz/compare --bugnet $(B)/bugnet $(if $(SEED),--seed $(SEED))
 fuzz: packages-build
-	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/tests/fuzz
-	tests/fuzz/compare --bugnet $(B)/bugnet --count $(N) $(if $(SEED),--seed $(SEED))
+	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/tests/fuzz $(B)/tests/fuzz-low
+	$(FUZZ) --count $(N)
+	$(FUZZ) --count $(N_RECORD) --record
+	$(FUZZ) --count $(N_RECORD) --record --fuzz $(B)/tests/fuzz-low
 
 # ---- the readers of recordings, fuzzed ----
 CLANG         ?= clang

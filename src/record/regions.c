@@ -501,10 +501,32 @@ static bool take_from_library(
 	return true;
 }
 
+static void sleep_if_changed(struct space *space, struct memory *memory, uint32_t region)
+{
+	if (space->regions.items[region].state == REGION_LIVE &&
+	        !region_unchanged(space, memory, &space->regions.items[region]))
+		region_sleep(space, region);
+}
+
+/*
+ * Code that checks itself may become what it was before without our knowing. While recording, the history must tell
+ * when: what does not fit to the code that is told now has to be asked for again.
+ */
+static void sleep_overwritten(struct space *space, struct memory *memory, const struct region_source *source)
+{
+	for (uint64_t number = source->pc / CODE_PAGE; number <= (source->pc + source->size - 1) / CODE_PAGE; number++) {
+		struct space_page *page = page_for(space, number, false);
+		if (page)
+			for_page_regions(space, memory, page, sleep_if_changed);
+	}
+}
+
 static void tell_sources(struct space *space, struct memory *memory, const struct space_region *region)
 {
 	for (uint32_t i = 0; space->on_code && i < region->source_count; i++) {
 		const struct region_source *source = &space->sources.items[region->first_source + i];
+		if (region->self_check)
+			sleep_overwritten(space, memory, source);
 		space->on_code(space->on_code_context, memory, source->pc,
 		        space->source_bytes.items + source->bytes, source->size);
 	}
@@ -734,6 +756,8 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 	}
 	if (!space->entries.items[entry].code)
 		status = obtain(space, memory, pc, indirect, how, reply);
+	if (status == STATUS_OK && !space->entries.items[entry].code)
+		status = STATUS_AGAIN; /* it has changed meanwhile, see sleep_overwritten */
 	if (status == STATUS_OK && indirect && make_indirect(space, entry))
 		status = STATUS_RELEASE;
 	if (status == STATUS_OK) {
@@ -826,13 +850,6 @@ void space_remapped(
 		if (address >= (start & -CODE_PAGE) && address < end)
 			page_remapped(space, memory, i, protection_kept);
 	}
-}
-
-static void sleep_if_changed(struct space *space, struct memory *memory, uint32_t region)
-{
-	if (space->regions.items[region].state == REGION_LIVE &&
-	        !region_unchanged(space, memory, &space->regions.items[region]))
-		region_sleep(space, region);
 }
 
 void space_changed(struct space *space, struct memory *memory, uint64_t start, uint64_t end)

@@ -159,6 +159,7 @@ struct fault_details {
 	uint16_t cs, gs, fs, ss;
 };
 
+#define TRAP_STACK       12
 #define TRAP_PROTECTION  13
 #define TRAP_PAGE_FAULT  14
 #define TRAP_ALIGNMENT   17

@@ -206,8 +206,9 @@ void handle_access(struct thread *thread)
 	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
 	if (what & ACCESS_READ)
 		possible = check_at(thread, here, address, size);
+	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing. */
 	if (what & ACCESS_WRITE)
-		possible = probe_write((void *)address, size) == 0;
+		possible = probe_write((void *)address, size) == 0 && check_at(thread, here, address, size);
 	if (what & ACCESS_COPY)
 		write_program(address, shadow_of(thread, address), size);
 	if (!possible) {

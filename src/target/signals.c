@@ -842,7 +842,8 @@ static void handle_fault(
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
 	/* While recording, loads come before the instruction: it may have written first, or be aligned another way. */
-	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT);
+	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT ||
+	                                        c->trapno == TRAP_STACK);
 	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
 		try_natively(thread, context);
 		return;

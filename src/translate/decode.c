@@ -605,6 +605,9 @@ static enum access_kind x87_access(const ZydisDecodedInstruction *zydis, unsigne
 	if (!(actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
 		return ACCESS_USE;
 	switch (zydis->mnemonic) {
+	/* Not twice either: the second one would trap on the exception of the first. */
+	case ZYDIS_MNEMONIC_FST:
+	case ZYDIS_MNEMONIC_FIST:
 	case ZYDIS_MNEMONIC_FSTP:
 	case ZYDIS_MNEMONIC_FISTP:
 	case ZYDIS_MNEMONIC_FISTTP:
@@ -648,6 +651,9 @@ static enum access_kind data_access(const struct instruction *instruction, const
 	case ZYDIS_MNEMONIC_MOVSX:
 	case ZYDIS_MNEMONIC_MOVSXD:
 		if (reads && names_segment(zydis, operands))
+			return ACCESS_NONE;
+		/* movsxd to 16 bits has more to compare than it loads. */
+		if (reads && memory->size > zydis->operand_width)
 			return ACCESS_NONE;
 		return reads ? ACCESS_LOAD : ACCESS_STORE;
 	default:
