@@ -190,6 +190,7 @@ struct fault_details {
 #define K_MADV_DONTFORK       10
 #define K_MADV_WIPEONFORK     18
 #define K_MADV_DONTDUMP       16
+#define K_MADV_POPULATE_WRITE 23
 
 /* processes */
 #define K_CLONE_VM            0x100ul

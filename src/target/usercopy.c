@@ -21,13 +21,27 @@ static long copy(long call, void *to, const void *from, const void *own, uint64_
 	return done == (long)size ? 0 : -K_EFAULT;
 }
 
+static bool is_writable(uint64_t at, size_t size)
+{
+	uint64_t start = at & -UINT64_C(0x1000);
+
+	return syscall3(__NR_madvise, start, at + size - start, K_MADV_POPULATE_WRITE) == 0;
+}
+
 /*
- * A locked instruction cannot be had from the kernel. While the program blocks the signals of a
- * fault, a fault kills it here as it would there.
+ * A locked instruction cannot be had from the kernel. Where it would fault, the signals must come through for
+ * a moment; nowhere else, since one of them may be pending.
  */
 long exchange_program(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size)
 {
-	return exchange_direct(at, expected, wanted, size);
+	uint64_t blocked = kernel_mask_for(current_thread()->mask) & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS));
+
+	if (!blocked || process()->seccomp || is_writable(at, size))
+		return exchange_direct(at, expected, wanted, size);
+	syscall4(__NR_rt_sigprocmask, K_SIG_UNBLOCK, &blocked, 0, 8);
+	long result = exchange_direct(at, expected, wanted, size);
+	syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &blocked, 0, 8);
+	return result;
 }
 
 uint64_t recovery_of(uint64_t rip)
