@@ -643,8 +643,9 @@ static enum access_kind data_access(const struct instruction *instruction, const
 
 	if (is_exotic(zydis, memory) || instruction->bit_string || is_atomic(zydis))
 		return ACCESS_NONE;
+	/* The x87 unit remembers its operand's address without the segment's base. */
 	if (instruction->x87)
-		return x87_access(zydis, actions);
+		return instruction->fs ? ACCESS_NONE : x87_access(zydis, actions);
 	switch (zydis->mnemonic) {
 	case ZYDIS_MNEMONIC_MOV:
 	case ZYDIS_MNEMONIC_MOVZX:
