@@ -37,5 +37,4 @@ void target_destroy(struct target *target);
 /* Has it ended? *status is as waitpid gives it. */
 bool target_has_ended(struct target *target, int *status);
 
-
 #endif

@@ -22,10 +22,22 @@ struct filter_program {
 	const struct filter *filters;
 };
 
-#define LOAD(offset)          {0x20, 0, 0, offset}
-#define JUMP_IF(value, skip)  {0x15, skip, 0, value}
-#define SKIP_UNLESS(value, n) {0x15, 0, n, value}
-#define RETURN(value)         {0x06, 0, 0, value}
+#define LOAD(offset)                                                                                         \
+	{                                                                                                    \
+		0x20, 0, 0, offset                                                                           \
+	}
+#define JUMP_IF(value, skip)                                                                                 \
+	{                                                                                                    \
+		0x15, skip, 0, value                                                                         \
+	}
+#define SKIP_UNLESS(value, n)                                                                                \
+	{                                                                                                    \
+		0x15, 0, n, value                                                                            \
+	}
+#define RETURN(value)                                                                                        \
+	{                                                                                                    \
+		0x06, 0, 0, value                                                                            \
+	}
 
 #define DATA_NUMBER       0 /* offsets in struct seccomp_data */
 #define DATA_ARCHITECTURE 4

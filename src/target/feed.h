@@ -119,8 +119,8 @@ struct feed {
 	uint64_t next; /* offset of the next record from the feed's start */
 	uint64_t stop;
 	uint64_t repeat_rcx, repeat_pc; /* while a rep instruction is repeated in part */
-	uint32_t spread;   /* the counters are */
-	int32_t memfd;     /* their memory */
+	uint32_t spread;                /* the counters are */
+	int32_t memfd;                  /* their memory */
 	uint32_t repeating;
 	uint32_t stepping; /* the thread is in the code of a step */
 	/* the replayer's */

@@ -406,7 +406,8 @@ void replay_exit(struct thread *thread, int indirect)
 		advance(thread);
 		return;
 	}
-	/* It goes on block by block, now that the stop is near. (An indirect branch may have led out of that.) */
+	/* It goes on block by block, now that the stop is near. (An indirect branch may have led out of
+	 * that.) */
 	if (stepping && left < STEPPED) {
 		step(thread, left);
 		return;

@@ -1,4 +1,5 @@
-/* The plan of position.h. Edges to a higher pc lead forward; all others, and calls, end at a block without lag. */
+/* The plan of position.h. Edges to a higher pc lead forward; all others, and calls, end at a block without
+ * lag. */
 #include "translate/position.h"
 
 #define LAG_MAXIMUM 200 /* so that what is not counted yet stays a small number */
@@ -41,11 +42,13 @@ static void find_heads(struct region *region)
 		struct block *block = &region->blocks[i];
 		struct edges edges = edges_of(region, block);
 
-		block->head |= block->pc == region->pc || region_at(region, block, 0)->resumed || region->self_check;
+		block->head |=
+		        block->pc == region->pc || region_at(region, block, 0)->resumed || region->self_check;
 		for (unsigned k = 0; k < edges.count; k++) {
 			struct block *to = region_block(region, edges.pcs[k]);
 
-			if (to && (to->pc <= block->pc || region_at(region, block, block->count - 1)->kind == KIND_CALL))
+			if (to && (to->pc <= block->pc ||
+			                  region_at(region, block, block->count - 1)->kind == KIND_CALL))
 				to->head = true;
 		}
 	}
@@ -106,7 +109,8 @@ static void give_lags(struct region *region)
 	}
 }
 
-/* The most instructions from the start of the block on until control comes to a block without lag or leaves. */
+/* The most instructions from the start of the block on until control comes to a block without lag or leaves.
+ */
 static void find_longest(struct region *region)
 {
 	for (uint32_t i = region->block_count; i-- > 0;) {
