@@ -133,8 +133,8 @@ static int replay_main(int argc, char **argv)
 	options.thread = thread < UINT32_MAX ? (uint32_t)thread : UINT32_MAX;
 	replay(&options, &result);
 	if (*result.warning)
-		error_print("replay", "warning: %s: %s; what comes before is used", options.path,
-		        result.warning);
+		error_print(
+		        "replay", "warning: %s: %s; what comes before is used", options.path, result.warning);
 	if (result.outcome == REPLAY_FAILED) {
 		error_print("replay", "%s: %s", options.path, result.message);
 		return STATUS_FAILED;

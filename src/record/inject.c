@@ -189,7 +189,8 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 		return false;
 	executable_range(tracee->pid, maps, &low, &high);
 	if (high && far_apart(low, high, &placement->layouts[0])) {
-		/* Low memory is reached as such from anywhere, and its shadow from where bit FOLD_BIT leads. */
+		/* Low memory is reached as such from anywhere, and its shadow from where bit FOLD_BIT leads.
+		 */
 		uint64_t fold = record && low < 1ul << FOLD_BIT ? 1ul << FOLD_BIT : 0;
 		placement->layouts[1].base =
 		        place_near_executable(maps, low | fold, high | fold, &placement->layouts[1]);
@@ -405,11 +406,12 @@ struct space *inject(
 	return space;
 }
 
-struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts, unsigned count,
-        uint64_t threads, const struct injection *options, char *why, size_t why_size)
+struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts,
+        unsigned count, uint64_t threads, const struct injection *options, char *why, size_t why_size)
 {
-	struct placement placement = {
-	        .count = count, .threads = threads, .file_size = layouts[count - 1].file + layouts[count - 1].size};
+	struct placement placement = {.count = count,
+	        .threads = threads,
+	        .file_size = layouts[count - 1].file + layouts[count - 1].size};
 	struct tracee tracee;
 
 	memcpy(placement.layouts, layouts, count * sizeof *layouts);

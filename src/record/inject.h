@@ -30,8 +30,8 @@ struct injection {
 struct space *inject(
         pid_t pid, struct memory *memory, const struct injection *options, char *why, size_t why_size);
 /* The same with segments at given places, for replay. */
-struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts, unsigned count,
-        uint64_t threads, const struct injection *options, char *why, size_t why_size);
+struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts,
+        unsigned count, uint64_t threads, const struct injection *options, char *why, size_t why_size);
 /* Ends a process that stands at its first instruction. */
 void inject_exit(pid_t pid, struct memory *memory, int status);
 

@@ -63,7 +63,8 @@ static bool parse_line(const char *line, struct mapping *mapping)
 	mapping->device_major = (uint32_t)major;
 	mapping->device_minor = (uint32_t)minor;
 	at = parse_number(at, 10, &mapping->inode);
-	/* Memory that others may have mapped too: what they store shows in a private mapping until it is copied. */
+	/* Memory that others may have mapped too: what they store shows in a private mapping until it is
+	 * copied. */
 	while (*at == ' ')
 		at++;
 	mapping->path = at;

@@ -78,8 +78,8 @@ static void place_records(struct space_segment *segment, const struct translatio
 
 	for (uint32_t i = 0; i < translation->record_count; i++) {
 		const struct record *record = &translation->records[i];
-		records[i] = (struct placed_record){
-		        (uint16_t)record->offset, (int16_t)record->executed, record->state, (int32_t)record->pc};
+		records[i] = (struct placed_record){(uint16_t)record->offset, (int16_t)record->executed,
+		        record->state, (int32_t)record->pc};
 	}
 	*range = (struct code_range){translation->pc, code, translation->code_size, segment->records_used,
 	        translation->record_count};

@@ -509,12 +509,13 @@ static void sleep_if_changed(struct space *space, struct memory *memory, uint32_
 }
 
 /*
- * Code that checks itself may become what it was before without our knowing. While recording, the history must tell
- * when: what does not fit to the code that is told now has to be asked for again.
+ * Code that checks itself may become what it was before without our knowing. While recording, the history
+ * must tell when: what does not fit to the code that is told now has to be asked for again.
  */
 static void sleep_overwritten(struct space *space, struct memory *memory, const struct region_source *source)
 {
-	for (uint64_t number = source->pc / CODE_PAGE; number <= (source->pc + source->size - 1) / CODE_PAGE; number++) {
+	for (uint64_t number = source->pc / CODE_PAGE; number <= (source->pc + source->size - 1) / CODE_PAGE;
+	        number++) {
 		struct space_page *page = page_for(space, number, false);
 		if (page)
 			for_page_regions(space, memory, page, sleep_if_changed);
@@ -687,7 +688,8 @@ bool space_translate_ahead(struct space *space, struct memory *memory)
 static enum status obtain(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
         unsigned how, uint64_t reply[2])
 {
-	struct reading reading = {.space = space, .memory = memory, .mode = page_mode(space, memory, pc), .pc = pc};
+	struct reading reading = {
+	        .space = space, .memory = memory, .mode = page_mode(space, memory, pc), .pc = pc};
 	uint32_t entry = entry_for(space, pc);
 
 	/* The vsyscall page is executable and nobody can read it; the translator knows what is in it. */

@@ -82,14 +82,15 @@ static void choose_distances(struct shadow_plan *plan)
 	}
 	/* Closer ones, where there were not enough. */
 	for (uint64_t distance = SMALL_STEP;
-	        plan->thread_count < MAX_RECORDED_THREADS && distance < FIRST_DISTANCE; distance += SMALL_STEP) {
+	        plan->thread_count < MAX_RECORDED_THREADS && distance < FIRST_DISTANCE;
+	        distance += SMALL_STEP) {
 		if (fits(plan, -distance))
 			plan->distances[plan->thread_count++] = -distance;
 	}
 }
 
-void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t library, uint64_t stack, uint64_t low,
-        uint64_t high)
+void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t library, uint64_t stack,
+        uint64_t low, uint64_t high)
 {
 	*plan = (struct shadow_plan){.low_memory = high && high < FOLD};
 	uint64_t top = stack;

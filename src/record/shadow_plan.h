@@ -21,7 +21,7 @@ struct shadow_plan {
  * `library` is an address where the kernel puts mappings, `stack` one of the stack,
  * [low, high) the executable. The segments of our own are inside the windows.
  */
-void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t library, uint64_t stack, uint64_t low,
-        uint64_t high);
+void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t library, uint64_t stack,
+        uint64_t low, uint64_t high);
 
 #endif

@@ -118,11 +118,12 @@ struct space {
 	unsigned segment_count;
 	uint64_t xstate_mask;
 	bool loop_is_fast;
-	bool count;              /* translations count instructions */
+	bool count; /* translations count instructions */
 	enum translate_mode mode;
 	bool low_memory, low_stack; /* see struct translate_request */
 	/* Told of the bytes that code was translated from, before it is run; or NULL. */
-	void (*on_code)(void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size);
+	void (*on_code)(
+	        void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size);
 	void *on_code_context;
 	struct library *library; /* shared with other spaces, or NULL */
 	struct index entry_index, page_index;

@@ -44,7 +44,8 @@ struct group {
 	struct channel *channel;
 	uint32_t doorbell; /* how far it has been served */
 	uint32_t users;
-	struct mailbox *moving; /* whose process is between OP_NEW_SPACE and OP_MOVED: nobody else is served */
+	struct mailbox
+	        *moving; /* whose process is between OP_NEW_SPACE and OP_MOVED: nobody else is served */
 };
 
 struct process {
@@ -74,11 +75,11 @@ struct supervisor {
 	VECTOR(struct group *) groups;
 	VECTOR(struct following) followed;
 	struct engine_counters counters;
-	struct library *library; /* for processes that run the same files */
-	struct process *latest;  /* who asked for code last, or NULL */
-	struct recorder *recorder; /* or NULL: nothing is recorded */
-	bool recorded;             /* the program has been begun */
-	uint8_t *logs;             /* of the threads of the recorded process, by number; or NULL */
+	struct library *library;      /* for processes that run the same files */
+	struct process *latest;       /* who asked for code last, or NULL */
+	struct recorder *recorder;    /* or NULL: nothing is recorded */
+	bool recorded;                /* the program has been begun */
+	uint8_t *logs;                /* of the threads of the recorded process, by number; or NULL */
 	const struct mailbox *asking; /* who is being served */
 };
 
@@ -282,7 +283,8 @@ static void take_log(struct supervisor *s, struct log *log, unsigned reason)
 {
 	uint64_t used = __atomic_load_n(&log->used, __ATOMIC_ACQUIRE);
 
-	recorder_log(s->recorder, log, (const uint8_t *)log + LOG_DATA, used < LOG_STRIDE - LOG_DATA ? used : 0, reason);
+	recorder_log(s->recorder, log, (const uint8_t *)log + LOG_DATA,
+	        used < LOG_STRIDE - LOG_DATA ? used : 0, reason);
 	log->used = 0;
 	if (reason == LOG_ENDED)
 		log->tid = 0;
@@ -333,7 +335,8 @@ static void want_keyframes(struct supervisor *s)
 	}
 }
 
-static void note_code(void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size)
+static void note_code(
+        void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size)
 {
 	struct supervisor *s = context;
 	uint32_t pieces;
@@ -457,8 +460,9 @@ static void take_over(struct supervisor *s, pid_t pid)
 	if (s->recorder && pid == s->root && !s->recorded) {
 		options.record = true;
 		cpu_level_parse(s->options->record->cpu, &options.cpu_level);
-		options.dictionary_bits =
-		        s->options->record->dictionary ? (uint32_t)__builtin_ctz(s->options->record->dictionary) : 0;
+		options.dictionary_bits = s->options->record->dictionary
+		                                  ? (uint32_t)__builtin_ctz(s->options->record->dictionary)
+		                                  : 0;
 		options.interval = s->options->record->interval ? s->options->record->interval : UINT64_MAX;
 		s->recorded = true;
 	}
@@ -793,7 +797,9 @@ static uint64_t longest_sleep(const struct supervisor *s)
 	if (s->followed.count)
 		return EXEC_POLL_NANOSECONDS;
 	if (s->logs && s->options->record->interval_time)
-		sleep = s->options->record->interval_time < 20 * INTERVAL_POLL_NANOSECONDS ? INTERVAL_POLL_NANOSECONDS : sleep;
+		sleep = s->options->record->interval_time < 20 * INTERVAL_POLL_NANOSECONDS
+		                ? INTERVAL_POLL_NANOSECONDS
+		                : sleep;
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		if (s->groups.items[i]->channel->quiet_processes)
 			return QUIET_POLL_NANOSECONDS;

@@ -145,8 +145,8 @@ void fix_x87_opcode(uint64_t at, uint64_t cached, uint64_t pc)
 }
 
 /*
- * The address of the operand that the x87 unit remembers, in an image of 64 bits: that of the shadow, which has
- * one bit more where it is folded. Nothing else is mapped so far from where the kernel puts things.
+ * The address of the operand that the x87 unit remembers, in an image of 64 bits: that of the shadow, which
+ * has one bit more where it is folded. Nothing else is mapped so far from where the kernel puts things.
  */
 void fix_x87_data(uint64_t at)
 {
@@ -275,7 +275,8 @@ static void emulate_far(struct thread *thread, unsigned argument)
 		}
 		return;
 	}
-	if (load_program(thread, &words[0], address, size) < 0 || load_program(thread, &words[1], address + size, 2) < 0)
+	if (load_program(thread, &words[0], address, size) < 0 ||
+	        load_program(thread, &words[1], address + size, 2) < 0)
 		fault_natively(thread);
 	if ((uint16_t)words[1] != CODE_SELECTOR)
 		leave_64_bit(thread, words[1]);

@@ -24,8 +24,7 @@ bool is_prefix(uint8_t byte)
 
 static uint64_t *slots_of(const struct thread *thread, uint32_t segment)
 {
-	return (uint64_t *)(process()->segments[segment].base + LAYOUT_THREADS +
-	                    thread->distance);
+	return (uint64_t *)(process()->segments[segment].base + LAYOUT_THREADS + thread->distance);
 }
 
 void set_program_gs(struct thread *thread, uint64_t base)

@@ -64,9 +64,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define MAX_SEGMENTS 2
-#define MAX_RANGES   64
-#define MAX_WINDOWS  6
+#define MAX_SEGMENTS         2
+#define MAX_RANGES           64
+#define MAX_WINDOWS          6
 #define MAX_RECORDED_THREADS 256
 
 enum register_number { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
@@ -99,7 +99,8 @@ struct segment_layout {
 	uint64_t directory_size;
 	uint64_t records; /* offset from base */
 	uint64_t records_size;
-	uint64_t logs; /* offset from base: LOG_STRIDE for each thread number while recording; the feed in replay */
+	uint64_t logs; /* offset from base: LOG_STRIDE for each thread number while recording; the feed in
+	                  replay */
 	uint64_t logs_size;
 };
 
@@ -143,13 +144,14 @@ struct info {
 	uint32_t announce_exit;          /* wait for the supervisor before exit_group */
 	uint32_t count;                  /* instructions are counted */
 	uint32_t mode;                   /* enum mode */
-	uint32_t cpu_level;              /* CPUID tells of no more than x86-64-v2 (2), v3 (3); 0: all that we offer */
+	uint32_t cpu_level; /* CPUID tells of no more than x86-64-v2 (2), v3 (3); 0: all that we offer */
 	uint32_t dictionary_bits;
-	uint64_t interval;               /* instructions from one keyframe to the next */
-	uint32_t low_memory;             /* see struct translate_request */
+	uint64_t interval;   /* instructions from one keyframe to the next */
+	uint32_t low_memory; /* see struct translate_request */
 	uint32_t window_count;
 	struct range windows[MAX_WINDOWS]; /* where the program has, or may come to have, memory */
-	/* While recording thread n has its shadow, and its own memory, at this distance; else n * THREAD_STRIDE. */
+	/* While recording thread n has its shadow, and its own memory, at this distance; else n *
+	 * THREAD_STRIDE. */
 	uint64_t distances[MAX_RECORDED_THREADS];
 	/* start-up only */
 	int32_t memfd;
@@ -170,16 +172,17 @@ enum operation {
 	               end */
 	OP_EXEC,    /* about to execve, follow it? */
 	OP_EXEC_FAILED,
-	OP_FORKED,    /* pid, number of its mailbox: a child process was made */
-	OP_KNOW_ME,   /* fill in mailbox.pid */
-	OP_EXIT,      /* status: the process is about to exit_group */
-	OP_MOVED,     /* the process has done so: others may be served again */
-	OP_NEW_SPACE, /* memfd: the process moves to a copy of its code cache */
-	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that */
-	OP_LOG,       /* thread number, LOG_*: take what is in its log */
-	OP_FEED,      /* replay: give more events */
-	OP_STEP,      /* replay: pc, count -> code that executes just so many instructions of a block; how many */
-	OP_DIVERGED,  /* replay: what the thread does is not what was recorded */
+	OP_FORKED,     /* pid, number of its mailbox: a child process was made */
+	OP_KNOW_ME,    /* fill in mailbox.pid */
+	OP_EXIT,       /* status: the process is about to exit_group */
+	OP_MOVED,      /* the process has done so: others may be served again */
+	OP_NEW_SPACE,  /* memfd: the process moves to a copy of its code cache */
+	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that
+	                */
+	OP_LOG,        /* thread number, LOG_*: take what is in its log */
+	OP_FEED,       /* replay: give more events */
+	OP_STEP, /* replay: pc, count -> code that executes just so many instructions of a block; how many */
+	OP_DIVERGED, /* replay: what the thread does is not what was recorded */
 };
 
 /* The second argument of OP_LOG. */
@@ -225,7 +228,7 @@ struct mailbox {
 	uint32_t absent; /* it waits for its vfork child and cannot be stopped; it looks at `evacuating` after
 	                  */
 	uint64_t instructions; /* executed by the thread as it last said */
-	uint32_t log; /* id of the thread in the recording, or MAILBOX_NO_LOG */
+	uint32_t log;          /* id of the thread in the recording, or MAILBOX_NO_LOG */
 	uint32_t padding[3];
 };
 
@@ -251,17 +254,17 @@ struct log {
 #define PENDING_WORDS      ((LAYOUT_CHANNEL_BYTES / sizeof(struct mailbox) + 63) / 64)
 
 struct channel {
-	uint32_t owner[10];              /* the supervisor's robust mutex: owner[0] tells its death */
-	uint32_t doorbell;               /* futex: counts requests */
-	uint32_t sleeping;               /* the supervisor waits on the doorbell */
-	uint32_t quiet_processes;        /* somebody cannot ring: poll */
-	uint32_t mailbox_high;           /* no mailbox from here on was ever claimed */
-	uint32_t refused;                /* instructions not offered that were executed all the same */
-	uint32_t released;               /* threads that went on natively */
-	uint64_t instructions;           /* executed by threads that have ended */
-	uint32_t evacuating;             /* the code cache is about to change: nobody may come back to it */
-	uint32_t thread_ids;             /* of the recording, given so far */
-	uint32_t code_pieces;            /* of the code history, when one last replaced others */
+	uint32_t owner[10];       /* the supervisor's robust mutex: owner[0] tells its death */
+	uint32_t doorbell;        /* futex: counts requests */
+	uint32_t sleeping;        /* the supervisor waits on the doorbell */
+	uint32_t quiet_processes; /* somebody cannot ring: poll */
+	uint32_t mailbox_high;    /* no mailbox from here on was ever claimed */
+	uint32_t refused;         /* instructions not offered that were executed all the same */
+	uint32_t released;        /* threads that went on natively */
+	uint64_t instructions;    /* executed by threads that have ended */
+	uint32_t evacuating;      /* the code cache is about to change: nobody may come back to it */
+	uint32_t thread_ids;      /* of the recording, given so far */
+	uint32_t code_pieces;     /* of the code history, when one last replaced others */
 	uint32_t unused;
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
 	uint8_t padding[CHANNEL_HEAD_BYTES - 22 * 4 - PENDING_WORDS * 8];

@@ -20,7 +20,8 @@
 
 _Static_assert(sizeof(struct log) <= LOG_CODER, "the log's head");
 _Static_assert(LOG_CODER + sizeof(struct coder) <= LOG_ENTRIES, "the encoder's place");
-_Static_assert(LOG_ENTRIES + DICTIONARY_MAXIMUM * sizeof(struct dictionary_entry) <= LOG_XSAVE, "the dictionary's place");
+_Static_assert(LOG_ENTRIES + DICTIONARY_MAXIMUM * sizeof(struct dictionary_entry) <= LOG_XSAVE,
+        "the dictionary's place");
 _Static_assert(LOG_XSAVE + XSAVE_BYTES <= LOG_DATA, "the vector state's place");
 _Static_assert(sizeof(struct registers) == sizeof(struct event_registers), "registers are copied as a whole");
 
@@ -39,7 +40,8 @@ void *log_xsave_area(struct thread *thread)
 	return (char *)thread->log + LOG_XSAVE;
 }
 
-/* The supervisor takes what there is. Nobody may be waiting for in translated code: that may change meanwhile. */
+/* The supervisor takes what there is. Nobody may be waiting for in translated code: that may change
+ * meanwhile. */
 static void hand_over(struct thread *thread, unsigned reason)
 {
 	surface(thread);
@@ -94,7 +96,8 @@ static uint64_t now(int clock)
 
 /* ---- keyframes ---- */
 
-/* From here on replay needs nothing from before: the shadow is empty. The state is complete in thread.regs. */
+/* From here on replay needs nothing from before: the shadow is empty. The state is complete in thread.regs.
+ */
 static void keyframe(struct thread *thread)
 {
 	uint8_t *at = room(thread);
@@ -142,7 +145,8 @@ void log_begin(struct thread *thread, uint32_t parent)
 	log->id = __atomic_fetch_add(&channel()->thread_ids, 1, __ATOMIC_RELAXED);
 	log->parent = parent;
 	log->tid = thread->tid;
-	coder_init(coder_of(log), (struct dictionary_entry *)((char *)log + LOG_ENTRIES), info()->dictionary_bits);
+	coder_init(coder_of(log), (struct dictionary_entry *)((char *)log + LOG_ENTRIES),
+	        info()->dictionary_bits);
 	thread->log = log;
 	keyframe(thread);
 }
@@ -186,15 +190,16 @@ uint64_t log_digest(const struct thread *thread)
 void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t digest, bool forgets)
 {
 	uint8_t *at = room(thread);
-	struct event_syscall event = {
-	        .number = number, .result = (int64_t)thread->regs.gpr[RAX], .digest = digest, .forgets = forgets};
+	struct event_syscall event = {.number = number,
+	        .result = (int64_t)thread->regs.gpr[RAX],
+	        .digest = digest,
+	        .forgets = forgets};
 
 	if (at)
 		commit(thread, encode_syscall(coder_of(thread->log), at, here, &event), here);
 }
 
-void log_signal(
-        struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations)
+void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations)
 {
 	uint64_t here = position(thread);
 	note_code(thread, here);
@@ -273,7 +278,8 @@ void log_end(struct thread *thread, int kind, int status, const struct kernel_si
 {
 	uint8_t *at = room(thread);
 	uint64_t here = position(thread);
-	struct event_end event = {.kind = (enum event_end_kind)kind, .status = status, .registers = registers_of(thread)};
+	struct event_end event = {
+	        .kind = (enum event_end_kind)kind, .status = status, .registers = registers_of(thread)};
 
 	if (!at)
 		return;

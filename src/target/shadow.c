@@ -206,14 +206,16 @@ void handle_access(struct thread *thread)
 	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
 	if (what & ACCESS_READ)
 		possible = check_at(thread, here, address, size);
-	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing. */
+	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing.
+	 */
 	if (what & ACCESS_WRITE)
 		possible = probe_write((void *)address, size) == 0 && check_at(thread, here, address, size);
 	if (what & ACCESS_COPY)
 		write_program(address, shadow_of(thread, address), size);
 	if (!possible) {
 		surface(thread);
-		/* That the kernel cannot copy from there does not mean that the program cannot: the vdso's data. */
+		/* That the kernel cannot copy from there does not mean that the program cannot: the vdso's
+		 * data. */
 		step_natively(thread);
 	}
 	note_code(thread, here);
@@ -256,7 +258,8 @@ bool shadow_covers(uint64_t start, uint64_t end)
 
 static long map_shadow(struct range window, uint64_t distance)
 {
-	uint64_t start = (window.start + distance) & ~0xffful, end = (window.end + distance + 0xfff) & ~0xffful;
+	uint64_t start = (window.start + distance) & ~0xffful,
+	         end = (window.end + distance + 0xfff) & ~0xffful;
 	uint64_t at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
 	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -268,7 +271,8 @@ static long map_shadow(struct range window, uint64_t distance)
 
 static void unmap_shadow(struct range window, uint64_t distance)
 {
-	uint64_t start = (window.start + distance) & ~0xffful, end = (window.end + distance + 0xfff) & ~0xffful;
+	uint64_t start = (window.start + distance) & ~0xffful,
+	         end = (window.end + distance + 0xfff) & ~0xffful;
 
 	syscall2(__NR_munmap, start, end - start);
 }
@@ -328,7 +332,8 @@ bool shadow_fault(uint64_t address)
 
 	if (address < FOLD || shadow_covers(address, address + 64))
 		return false;
-	return shadow_extend(start, start + CHUNK) || shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
+	return shadow_extend(start, start + CHUNK) ||
+	       shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
 }
 
 bool shadow_fold(struct thread *thread, uint64_t address)
@@ -382,8 +387,10 @@ bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t argume
 {
 	struct forgotten range = forgotten_by(number, arguments, result);
 
-	/* What is ours was not unmapped, whatever the program was told; and the shadow of that is ours, too. */
-	if (range.end <= range.start || process()->seccomp || overlaps_us(range.start, range.end - range.start) || !shadow_covers(range.start, range.end))
+	/* What is ours was not unmapped, whatever the program was told; and the shadow of that is ours, too.
+	 */
+	if (range.end <= range.start || process()->seccomp ||
+	        overlaps_us(range.start, range.end - range.start) || !shadow_covers(range.start, range.end))
 		return false;
 	uint64_t start = shadow_address(thread, range.start);
 	empty(start, start + (range.end - range.start));

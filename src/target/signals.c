@@ -323,7 +323,8 @@ static void context_from_registers(struct kernel_sigcontext *c, const struct reg
 
 static uint64_t saved_flags(uint64_t flags, uint64_t slot)
 {
-	return (flags & ~(FLAGS_OF_LAHF | FLAG_OVERFLOW)) | (slot >> 8 & FLAGS_OF_LAHF) | (slot & 1 ? FLAG_OVERFLOW : 0);
+	return (flags & ~(FLAGS_OF_LAHF | FLAG_OVERFLOW)) | (slot >> 8 & FLAGS_OF_LAHF) |
+	       (slot & 1 ? FLAG_OVERFLOW : 0);
 }
 
 void registers_from_code(
@@ -630,7 +631,8 @@ static void program_step(struct thread *thread, struct kernel_siginfo *siginfo,
 	}
 	thread->step_armed = 0;
 	registers_from_code(thread, &context->mcontext, place);
-	/* Set when an interrupt came between two iterations of a rep instruction; a trap by itself leaves it clear. */
+	/* Set when an interrupt came between two iterations of a rep instruction; a trap by itself leaves it
+	 * clear. */
 	thread->regs.flags &= ~FLAG_RF;
 	siginfo->address = place->pc;
 	deliver_now(thread, K_SIGTRAP, true, siginfo, context);
@@ -691,8 +693,8 @@ static void record_native(struct thread *thread, const struct kernel_ucontext *c
 	bool vectors = !thread->counted || EMULATE_KIND(detail) != EMULATE_STATE || EMULATE_ARGUMENT(detail);
 
 	note_program_fs(thread);
-	log_state_bases(
-	        thread, position(thread) - 1, vectors ? (const void *)context->mcontext.fpstate : NULL, bases);
+	log_state_bases(thread, position(thread) - 1,
+	        vectors ? (const void *)context->mcontext.fpstate : NULL, bases);
 }
 
 /* One instruction was executed natively, or tried: see fault_natively. */
@@ -773,12 +775,14 @@ static void give_up(struct thread *thread, struct kernel_ucontext *context)
  * A call has pushed the return address and was to mirror it (push_return in src/translate/shadow.c): it is
  * executed once more, and pushes the same to the same place.
  */
-static void take_back_push(struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
+static void take_back_push(
+        struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	static const uint8_t mirror[] = {GS_PREFIX, 0x4c, 0x89, 0x1c, 0x24}; /* mov gs:[rsp], r11 */
 	bool borrowed = (place->state & RECORD_SCRATCH_B) && RECORD_B_REGISTER(place->state) == R11;
 
-	if (((place->state & RECORD_R11) || borrowed) && equal((const uint8_t *)c->rip, mirror, sizeof mirror))
+	if (((place->state & RECORD_R11) || borrowed) &&
+	        equal((const uint8_t *)c->rip, mirror, sizeof mirror))
 		thread->regs.gpr[RSP] += 8;
 }
 
@@ -841,9 +845,10 @@ static void handle_fault(
 	 * is an address only together with the segment's base is none for some CPUs.
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
-	/* While recording, loads come before the instruction: it may have written first, or be aligned another way. */
+	/* While recording, loads come before the instruction: it may have written first, or be aligned
+	 * another way. */
 	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT ||
-	                                        c->trapno == TRAP_STACK);
+	                                       c->trapno == TRAP_STACK);
 	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
 		try_natively(thread, context);
 		return;

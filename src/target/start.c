@@ -48,8 +48,8 @@ static void map_segment(const struct segment_layout *segment, int memfd, bool fi
 		map(base + LAYOUT_CHANNEL, LAYOUT_CHANNEL_BYTES, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED,
 		        memfd, file + LAYOUT_CHANNEL);
 	if (first && segment->logs_size)
-		map(base + segment->logs, segment->logs_size, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED,
-		        memfd, file + segment->logs);
+		map(base + segment->logs, segment->logs_size, K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED, memfd,
+		        file + segment->logs);
 	syscall3(__NR_madvise, base, segment->size, K_MADV_DONTDUMP);
 }
 

@@ -36,14 +36,15 @@ struct thread {
 	uint32_t shielded;   /* signals are blocked in the kernel until the program has made a step */
 	uint32_t step_armed; /* the next boundary is the end of an instruction the program steps over */
 	uint32_t counted;    /* the instruction that is executed natively is in SLOT_POSITION already */
-	uint32_t parked; /* waits, and will not use any code-cache address it had before: see evacuate.c */
-	uint64_t faulted;           /* where something that looked like a fault came last, see handle_signal */
-	struct log *log;     /* NULL: not recorded */
-	uint64_t distance;   /* of its own memory, and of its shadow while recording */
-	uint64_t inside;     /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
-	uint64_t keyframe;   /* position of the last one */
-	uint64_t stretch;    /* bytes logged since */
-	uint32_t code_pieces; /* of the code history, as last logged */
+	uint32_t parked;   /* waits, and will not use any code-cache address it had before: see evacuate.c */
+	uint64_t faulted;  /* where something that looked like a fault came last, see handle_signal */
+	struct log *log;   /* NULL: not recorded */
+	uint64_t distance; /* of its own memory, and of its shadow while recording */
+	uint64_t
+	        inside; /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
+	uint64_t keyframe;          /* position of the last one */
+	uint64_t stretch;           /* bytes logged since */
+	uint32_t code_pieces;       /* of the code history, as last logged */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
@@ -72,7 +73,7 @@ struct process {
 	uint32_t segv_blockers; /* threads of a program without watched pages that block it */
 	uint32_t seccomp;       /* the program restricts its system calls: make none of ours */
 	uint32_t thread_lock;
-	uint32_t threads_ready; /* numbers below it have memory; more is made when it is needed */
+	uint32_t threads_ready;       /* numbers below it have memory; more is made when it is needed */
 	uint32_t fork_changes_memory; /* a child's mappings or their contents differ from its parent's */
 	uint32_t segment_count;
 	struct segment_layout segments[MAX_SEGMENTS];
@@ -93,7 +94,8 @@ struct recovery {
 	uint32_t start, end, handler;
 };
 extern const struct recovery recoveries[], recoveries_end[];
-extern const char release_entry[], probe_start[], probe_jump[], signal_entry[], return_window_start[], return_window_end[];
+extern const char release_entry[], probe_start[], probe_jump[], signal_entry[], return_window_start[],
+        return_window_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
 /* Gives a system call up before it was made: a signal is pending; it is made again after the handler. */
@@ -153,7 +155,8 @@ static inline uint64_t read_fs_base(void)
 /* Reads or writes the program's memory: 0 or -EFAULT. The only way the stub's C touches it. */
 long read_program(void *to, uint64_t from, size_t size);
 long write_program(uint64_t to, const void *from, size_t size);
-/* Makes `size` (1, 2, 4, 8, 16) bytes what is wanted if they are what is expected, atomically: 0, 1: they are not, -EFAULT. */
+/* Makes `size` (1, 2, 4, 8, 16) bytes what is wanted if they are what is expected, atomically: 0, 1: they are
+ * not, -EFAULT. */
 long exchange_program(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
 /* Where to go on after a fault at rip, which the stub was prepared for; 0: it was not. */
 uint64_t recovery_of(uint64_t rip);
@@ -243,20 +246,26 @@ void surface(struct thread *thread);
 /* ---- log.c ---- */
 #define XSAVE_BYTES   832 /* x87, SSE, AVX */
 #define LOG_NO_PARENT UINT32_MAX
-enum { LOG_END_EXIT, LOG_END_KILLED, LOG_END_THREAD, LOG_END_EXEC, LOG_END_RELEASED }; /* enum event_end_kind */
+enum {
+	LOG_END_EXIT,
+	LOG_END_KILLED,
+	LOG_END_THREAD,
+	LOG_END_EXEC,
+	LOG_END_RELEASED
+}; /* enum event_end_kind */
 void log_begin(struct thread *thread, uint32_t parent);
 bool log_due(const struct thread *thread, uint64_t here);
 void log_keyframe(struct thread *thread);
 void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const void *words);
 uint64_t log_digest(const struct thread *thread);
 void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t digest, bool forgets);
-void log_signal(
-        struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
+void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
 /* The registers, and the vector state where it is given, are now these. */
 void log_code(struct thread *thread, uint64_t here);
 static inline bool code_was_replaced(const struct thread *thread)
 {
-	return thread->log && __atomic_load_n(&channel()->code_pieces, __ATOMIC_ACQUIRE) != thread->code_pieces;
+	return thread->log &&
+	       __atomic_load_n(&channel()->code_pieces, __ATOMIC_ACQUIRE) != thread->code_pieces;
 }
 /* To be called where a thread may have learnt from another that it replaced code. */
 static inline void note_code(struct thread *thread, uint64_t here)
@@ -309,9 +318,9 @@ void confine(void);
 struct code_place {
 	uint64_t pc;
 	uint32_t state;
-	bool boundary;  /* exactly at a boundary */
+	bool boundary;    /* exactly at a boundary */
 	int32_t executed; /* instructions that are not in SLOT_POSITION yet */
-	uint64_t slots; /* address of the thread-less slots page of its segment */
+	uint64_t slots;   /* address of the thread-less slots page of its segment */
 };
 bool code_lookup(uint64_t address, struct code_place *place);
 bool in_code(uint64_t address);

@@ -88,8 +88,8 @@ void thread_prepare(struct thread *thread, uint64_t number)
 	thread->distance = thread_distance(info(), number);
 	thread->stack = (uint64_t)thread + THREAD_STACK_TOP;
 	for (uint32_t i = 0; i < p->segment_count; i++) {
-		uint64_t *slots = (uint64_t *)(p->segments[i].base + LAYOUT_THREADS +
-		                               thread_distance(info(), number));
+		uint64_t *slots =
+		        (uint64_t *)(p->segments[i].base + LAYOUT_THREADS + thread_distance(info(), number));
 		slots[SLOT_THREAD] = (uint64_t)thread;
 	}
 	set_position(thread, 0);

@@ -211,7 +211,8 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 				examine_memory(instruction, zydis, operand);
 			rewritten = instruction->memory != MEMORY_AS_IS && !rewritten;
 			instruction->use |= address;
-			if (operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM) /* not the stack of a push */
+			if (operand->encoding ==
+			        ZYDIS_OPERAND_ENCODING_MODRM_RM) /* not the stack of a push */
 				instruction->address_registers |= address;
 			if (!rewritten || instruction->memory == MEMORY_GS_IMPLICIT)
 				instruction->used |= address;
@@ -485,8 +486,8 @@ static bool is_umip(ZydisMnemonic mnemonic)
 /* -- recording ----------------------------------------------------------- */
 
 /* Results that differ from one time to the next: the stub gets them, and the log keeps them. */
-static bool classify_result(
-        struct instruction *instruction, const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+static bool classify_result(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
 {
 	unsigned what;
 
@@ -597,7 +598,8 @@ static enum access_kind stack_access(
 
 static bool is_general(const ZydisDecodedOperand *operand)
 {
-	return operand->type != ZYDIS_OPERAND_TYPE_REGISTER || register_number(operand->reg.value) != NO_REGISTER;
+	return operand->type != ZYDIS_OPERAND_TYPE_REGISTER ||
+	       register_number(operand->reg.value) != NO_REGISTER;
 }
 
 static enum access_kind x87_access(const ZydisDecodedInstruction *zydis, unsigned actions)
@@ -635,11 +637,13 @@ static bool is_atomic(const ZydisDecodedInstruction *zydis)
 	}
 }
 
-static enum access_kind data_access(const struct instruction *instruction, const ZydisDecodedInstruction *zydis,
-        const ZydisDecodedOperand *operands, const ZydisDecodedOperand *memory)
+static enum access_kind data_access(const struct instruction *instruction,
+        const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands,
+        const ZydisDecodedOperand *memory)
 {
 	unsigned actions = memory->actions;
-	bool reads = actions & ZYDIS_OPERAND_ACTION_MASK_READ, writes = actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+	bool reads = actions & ZYDIS_OPERAND_ACTION_MASK_READ,
+	     writes = actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
 
 	if (is_exotic(zydis, memory) || instruction->bit_string || is_atomic(zydis))
 		return ACCESS_NONE;
@@ -677,7 +681,8 @@ static enum access_kind data_access(const struct instruction *instruction, const
 static bool has_register_form(const struct instruction *instruction, const ZydisDecodedInstruction *zydis,
         const ZydisDecodedOperand *operands)
 {
-	if (zydis->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || instruction->x87 || zydis->mnemonic == ZYDIS_MNEMONIC_MOVBE)
+	if (zydis->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || instruction->x87 ||
+	        zydis->mnemonic == ZYDIS_MNEMONIC_MOVBE)
 		return false;
 	switch (zydis->meta.category) {
 	case ZYDIS_CATEGORY_BINARY:
@@ -689,7 +694,8 @@ static bool has_register_form(const struct instruction *instruction, const Zydis
 		return false;
 	}
 	for (unsigned i = 0; i < zydis->operand_count; i++) {
-		if (!is_general(&operands[i]) && ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_FLAGS)
+		if (!is_general(&operands[i]) &&
+		        ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_FLAGS)
 			return false;
 	}
 	return true;
@@ -729,7 +735,8 @@ static unsigned repeat_prefix(const struct instruction *instruction)
 static unsigned source_segment(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
 {
 	for (unsigned i = 0; i < zydis->operand_count; i++) {
-		if (operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY || register_number(operands[i].mem.base) != RSI)
+		if (operands[i].type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		        register_number(operands[i].mem.base) != RSI)
 			continue;
 		if (operands[i].mem.segment == ZYDIS_REGISTER_FS)
 			return 1;
@@ -841,7 +848,8 @@ static bool classify_atomic(struct instruction *instruction, const ZydisDecodedI
 	return true;
 }
 
-/* Instructions that load the x87 and vector registers as a whole. With a program's own GS they are exotic enough. */
+/* Instructions that load the x87 and vector registers as a whole. With a program's own GS they are exotic
+ * enough. */
 static bool classify_restore(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
         const ZydisDecodedOperand *operands, enum translate_mode mode)
 {
@@ -872,7 +880,8 @@ static bool classify_restore(struct instruction *instruction, const ZydisDecoded
 
 static bool is_pushf(ZydisMnemonic mnemonic)
 {
-	return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFD || mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
+	return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFD ||
+	       mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
 }
 
 static void classify_recorded(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
@@ -900,7 +909,8 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		return;
 	if (is_pushf(zydis->mnemonic)) {
 		if (mode == TRANSLATE_RECORD)
-			set_emulated(instruction, EMULATE_PUSHF, zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8);
+			set_emulated(
+			        instruction, EMULATE_PUSHF, zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8);
 		return;
 	}
 	if (classify_restore(instruction, zydis, operands, mode))
@@ -909,7 +919,8 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 	        classify_atomic(instruction, zydis, operands, mode))
 		return;
 	for (unsigned i = 0; i < zydis->operand_count; i++) {
-		if (is_access(zydis, &operands[i]) && (!memory || operands[i].encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM))
+		if (is_access(zydis, &operands[i]) &&
+		        (!memory || operands[i].encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM))
 			memory = &operands[i];
 	}
 	if (!memory && !instruction->umip)
@@ -920,7 +931,8 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		        zydis->mnemonic != ZYDIS_MNEMONIC_POP)
 			instruction->access = data_access(instruction, zydis, operands, memory);
 		instruction->access_size = memory->size / 8;
-		instruction->has_register_form = instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
+		instruction->has_register_form =
+		        instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
 	}
 	if (!instruction->access)
 		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
@@ -1106,8 +1118,7 @@ static struct instruction *discover_instruction(struct discovery *discovery, uin
 
 	if (!instruction)
 		return NULL;
-	decode_instruction(instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes),
-	        request->mode);
+	decode_instruction(instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes), request->mode);
 	if (instruction->kind == KIND_UNREADABLE)
 		return NULL;
 	if (!map_add(&region->by_pc, pc, region->instruction_count)) {
@@ -1275,7 +1286,8 @@ int region_discover(struct region *region, const struct translate_request *reque
 	struct discovery discovery = {.region = region, .request = request};
 	int error = 0;
 
-	*region = (struct region){.pc = request->pc, .self_check = request->self_check, .exact = request->exact != 0};
+	*region = (struct region){
+	        .pc = request->pc, .self_check = request->self_check, .exact = request->exact != 0};
 	if (fetch_in_vsyscall_page(request->pc) && !fetch_vsyscall_entry(request->pc))
 		return -EFAULT;
 	fetch_init(&discovery.fetcher, request);

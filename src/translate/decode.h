@@ -63,13 +63,13 @@ enum memory_kind {
  * fit none of these are executed natively, and the log keeps what they left.
  */
 enum access_kind {
-	ACCESS_NONE,        /* no memory, or none that is the program's data */
-	ACCESS_LOAD,        /* into a general register, which then has all that was read */
-	ACCESS_USE,         /* reads */
-	ACCESS_STORE,       /* writes and does nothing else, so that it can be done twice */
-	ACCESS_MODIFY,      /* reads and writes, and has a form with a register in place of memory */
-	ACCESS_POP_STORE,   /* x87 stores that pop */
-	ACCESS_PUSH,        /* of a register or an immediate number */
+	ACCESS_NONE,      /* no memory, or none that is the program's data */
+	ACCESS_LOAD,      /* into a general register, which then has all that was read */
+	ACCESS_USE,       /* reads */
+	ACCESS_STORE,     /* writes and does nothing else, so that it can be done twice */
+	ACCESS_MODIFY,    /* reads and writes, and has a form with a register in place of memory */
+	ACCESS_POP_STORE, /* x87 stores that pop */
+	ACCESS_PUSH,      /* of a register or an immediate number */
 	ACCESS_PUSH_MEMORY,
 	ACCESS_POP,
 	ACCESS_LEAVE,
@@ -125,12 +125,12 @@ struct instruction {
 	bool is_pop; /* pop [mem] */
 	bool xstate; /* xsave, xrstor and their kind: edx:eax says which state */
 	bool may_fault;
-	uint8_t access;      /* enum access_kind; only while recording */
-	uint8_t access_size; /* in bytes */
-	bool writes_flags;   /* some of the status flags */
-	bool has_register_form; /* the same with a general register for its memory operand */
+	uint8_t access;             /* enum access_kind; only while recording */
+	uint8_t access_size;        /* in bytes */
+	bool writes_flags;          /* some of the status flags */
+	bool has_register_form;     /* the same with a general register for its memory operand */
 	uint16_t address_registers; /* that form the address of its operand in memory */
-	bool writes_memory; /* by a memory operand that is not just the stack of push and call */
+	bool writes_memory;         /* by a memory operand that is not just the stack of push and call */
 	struct encoding encoding;
 };
 
@@ -151,7 +151,7 @@ struct block {
 struct region {
 	uint64_t pc;
 	bool self_check;
-	bool exact; /* one block, and nothing leads back to it */
+	bool exact;                       /* one block, and nothing leads back to it */
 	struct instruction *instructions; /* in the order of discovery */
 	uint32_t instruction_count, instruction_capacity;
 	struct map by_pc;     /* pc -> index of instruction */

@@ -159,7 +159,8 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state)
 		record = PUSH(emitter, out, records, record_count, record_capacity);
 	}
 	if (record)
-		*record = (struct record){.offset = out->code_size, .state = state,
+		*record = (struct record){.offset = out->code_size,
+		        .state = state,
 		        .executed = emitter->executed + behind,
 		        .pc = pc - emitter->pc};
 }

@@ -44,7 +44,8 @@ struct emitter {
 	uint32_t failure_count, failure_capacity;
 	struct stop *stops;
 	uint32_t stop_count, stop_capacity;
-	/* What records say of the count, see struct record: before the current instruction, or, without one, here. */
+	/* What records say of the count, see struct record: before the current instruction, or, without one,
+	 * here. */
 	int32_t executed;
 	bool in_instruction;
 	uint64_t instruction_pc;
@@ -90,8 +91,8 @@ void emit_truncate(struct emitter *emitter, uint8_t reg);                   /* m
 void emit_move(struct emitter *emitter, uint8_t to, uint8_t from);          /* mov to, from */
 void emit_add(struct emitter *emitter, uint8_t reg, uint8_t addend);        /* lea reg, [reg+addend] */
 void emit_add_number(struct emitter *emitter, uint8_t reg, int32_t number); /* lea reg, [reg+number] */
-void emit_save_flags(struct emitter *emitter);    /* status flags to SLOT_FLAGS */
-void emit_restore_flags(struct emitter *emitter); /* and back */
+void emit_save_flags(struct emitter *emitter);                              /* status flags to SLOT_FLAGS */
+void emit_restore_flags(struct emitter *emitter);                           /* and back */
 void emit_literal(struct emitter *emitter, bool is_address, uint64_t value, unsigned end); /* its rel32 */
 
 /* A jmp (opcode e9) or jcc (0f 80+condition) with a patchable rel32, padded; returns the field's offset. */

@@ -305,7 +305,8 @@ static void lower_plain(struct lowering *lowering, const struct instruction *ins
 /* -- direct branches ----------------------------------------------------- */
 
 /* Room for one more at the end of an array of the lowering's; NULL: out of memory. */
-static void *grow_list(struct lowering *lowering, void **list, uint32_t *count, uint32_t *capacity, size_t size)
+static void *grow_list(
+        struct lowering *lowering, void **list, uint32_t *count, uint32_t *capacity, size_t size)
 {
 	if (*count == *capacity) {
 		uint32_t wanted = *capacity ? *capacity * 2 : 32;
@@ -431,7 +432,8 @@ static void lower_edge(struct lowering *lowering, const struct block *from, uint
 	if (!request_counts(lowering->request))
 		return;
 	choose_counter(lowering, from);
-	lower_count(lowering, position_difference(lowering->region, from, pc), to && flags_free_at(lowering, to), pc);
+	lower_count(lowering, position_difference(lowering->region, from, pc),
+	        to && flags_free_at(lowering, to), pc);
 	be_counted(lowering, pc);
 	emit_way(lowering, pc);
 }
@@ -439,7 +441,8 @@ static void lower_edge(struct lowering *lowering, const struct block *from, uint
 void lower_count_by(struct lowering *lowering, uint8_t reg)
 {
 	if (request_counts(lowering->request))
-		emit_count_by(lowering->emitter, reg, (int32_t)(lowering->block->lag + lowering->block->count));
+		emit_count_by(
+		        lowering->emitter, reg, (int32_t)(lowering->block->lag + lowering->block->count));
 }
 
 /* jmp pc, for control that goes on there with the whole state in place; nothing if that comes next anyway. */
@@ -508,7 +511,8 @@ static void lower_loop(struct lowering *lowering, const struct instruction *inst
 {
 	struct emitter *emitter = lowering->emitter;
 	uint64_t next = next_pc(instruction);
-	bool follows = lowering->following && lowering->following->pc == next && position_inner(lowering->region, next);
+	bool follows = lowering->following && lowering->following->pc == next &&
+	               position_inner(lowering->region, next);
 	int32_t executed = emitter->executed;
 	uint32_t taken, over = 0;
 

@@ -7,10 +7,10 @@
 /* A compare with the shadow that may fail, see shadow.c. */
 struct miss {
 	const struct instruction *instruction;
-	uint32_t start;   /* as in struct lowering */
-	int32_t executed; /* as in struct record, before the instruction */
-	uint32_t state;       /* RECORD_*: what is borrowed when it fails */
-	uint32_t fields[4];   /* the rel32s that lead to it */
+	uint32_t start;     /* as in struct lowering */
+	int32_t executed;   /* as in struct record, before the instruction */
+	uint32_t state;     /* RECORD_*: what is borrowed when it fails */
+	uint32_t fields[4]; /* the rel32s that lead to it */
 	unsigned field_count;
 };
 
@@ -72,11 +72,13 @@ static inline uint64_t next_pc(const struct instruction *instruction)
 void lower_probe_spills(struct lowering *lowering, const struct instruction *instruction);
 /* rcx = the operand's full address, segment base included, with the program's rcx in its slot. */
 void lower_address(struct lowering *lowering, const struct instruction *instruction);
-/* The current block is left at its end, for good, with a register that is free: the slot is exact afterwards. */
+/* The current block is left at its end, for good, with a register that is free: the slot is exact afterwards.
+ */
 void lower_count_by(struct lowering *lowering, uint8_t reg);
 
 /* ---- shadow.c: with the shadow kept up to date ---- */
-/* Before an instruction, or with NULL at the end of the block: puts flags back that are needed in place now. */
+/* Before an instruction, or with NULL at the end of the block: puts flags back that are needed in place now.
+ */
 void shadow_settle_flags(struct lowering *lowering, const struct instruction *instruction, uint64_t pc);
 /* An instruction with an access_kind. */
 void shadow_access(struct lowering *lowering, const struct instruction *instruction);

@@ -187,7 +187,8 @@ void operand_replace_shadow(struct emitter *emitter, const struct instruction *i
 	emit_prefixes(emitter, instruction, true, true, REX_X | REX_B);
 	emit_opcode(emitter, instruction, VEX_X | VEX_B);
 	EMIT(emitter, (instruction->bytes[encoding->modrm] & 0x38) | 0x05);
-	emit_fixup(emitter, FIXUP_NEAR, address - emitter->pc, emit_offset(emitter), 4 + instruction->length - encoding->tail);
+	emit_fixup(emitter, FIXUP_NEAR, address - emitter->pc, emit_offset(emitter),
+	        4 + instruction->length - encoding->tail);
 	emit_u32(emitter, 0);
 	emit_rest(emitter, instruction, encoding->tail);
 }
@@ -195,7 +196,8 @@ void operand_replace_shadow(struct emitter *emitter, const struct instruction *i
 void operand_through(struct emitter *emitter, const struct instruction *instruction, uint8_t reg)
 {
 	const struct encoding *encoding = &instruction->encoding;
-	uint8_t rex = (encoding->has_rex ? instruction->bytes[encoding->rex] & ~(REX_X | REX_B) : 0) | reg >> 3;
+	uint8_t rex =
+	        (encoding->has_rex ? instruction->bytes[encoding->rex] & ~(REX_X | REX_B) : 0) | reg >> 3;
 
 	for (unsigned i = 0; i < encoding->prefix_count; i++) {
 		uint8_t prefix = instruction->bytes[i];

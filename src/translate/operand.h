@@ -28,7 +28,8 @@ void operand_replace_base(struct emitter *emitter, const struct instruction *ins
 /* With gs: for its segment override. */
 void operand_copy_shadow(struct emitter *emitter, const struct instruction *instruction);
 /* The instruction with [number] for its memory operand: an absolute address of 31 bits; its own segment. */
-void operand_replace_absolute(struct emitter *emitter, const struct instruction *instruction, uint32_t number);
+void operand_replace_absolute(
+        struct emitter *emitter, const struct instruction *instruction, uint32_t number);
 /* The instruction with gs:[rip+x] for its memory operand, x leading to the program address. */
 void operand_replace_shadow(struct emitter *emitter, const struct instruction *instruction, uint64_t address);
 /* The instruction with [reg+offset] for its memory operand, flat; reg as from operand_pick. */

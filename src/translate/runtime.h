@@ -47,20 +47,21 @@
 #define BRANCH_TABLE_BYTES   (BRANCH_TABLE_ENTRIES * 8)
 
 /* Slots, in units of 8 bytes from the start of the slots page. */
-#define SLOT_RCX        0 /* the program's rcx while rcx holds a pc */
-#define SLOT_R11        1 /* the program's r11 during an indirect branch */
-#define SLOT_SCRATCH_A  2 /* a borrowed register, see RECORD_SCRATCH_A */
-#define SLOT_SCRATCH_B  3 /* a second one */
-#define SLOT_ADDRESS    4 /* argument of ROUTINE_EMULATE: an operand's address or value */
-#define SLOT_DETAIL     5 /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
-#define SLOT_PROGRAM_GS 6 /* the GS base the program believes it has */
-#define SLOT_TARGET     7 /* where the stub resumes translated code */
-#define SLOT_THREAD     8 /* the stub's record of this thread */
-#define SLOT_POSITION   9 /* instructions executed: a part of them, see SLOT_POSITIONS */
+#define SLOT_RCX         0  /* the program's rcx while rcx holds a pc */
+#define SLOT_R11         1  /* the program's r11 during an indirect branch */
+#define SLOT_SCRATCH_A   2  /* a borrowed register, see RECORD_SCRATCH_A */
+#define SLOT_SCRATCH_B   3  /* a second one */
+#define SLOT_ADDRESS     4  /* argument of ROUTINE_EMULATE: an operand's address or value */
+#define SLOT_DETAIL      5  /* argument of ROUTINE_EMULATE: see EMULATE_DETAIL */
+#define SLOT_PROGRAM_GS  6  /* the GS base the program believes it has */
+#define SLOT_TARGET      7  /* where the stub resumes translated code */
+#define SLOT_THREAD      8  /* the stub's record of this thread */
+#define SLOT_POSITION    9  /* instructions executed: a part of them, see SLOT_POSITIONS */
 #define SLOT_UNDER_STACK 11 /* what an indirect call overwrote with its return address */
 #define SLOT_BRANCH      10 /* which branch it was: FIXUP_PLACE */
 #define BRANCH_NONE      0xffffffff
-#define SLOT_FLAGS       12 /* the program's status flags while ours are in force: lahf in bits 8-15, OF in bit 0 */
+#define SLOT_FLAGS       12 /* the program's status flags while ours are in force: lahf in bits 8-15, OF in bit 0 \
+	                     */
 #define SLOT_RAX         13 /* the program's rax while lahf or sahf has it */
 #define SLOT_FS_BASE     14 /* the program's FS base; kept only while recording */
 #define SLOT_COUNT       16
@@ -106,12 +107,12 @@
  * SLOT_ADDRESS; `executed` as in struct record. rcx leads to a place in the code cache
  * whose record tells the state: that is where it goes on.
  */
-#define ACCESS_READ  1 /* make the shadow what memory is, and log what differed */
-#define ACCESS_WRITE 2 /* fault now if memory cannot be written */
-#define ACCESS_COPY  4 /* make memory what the shadow is */
+#define ACCESS_READ                         1 /* make the shadow what memory is, and log what differed */
+#define ACCESS_WRITE                        2 /* fault now if memory cannot be written */
+#define ACCESS_COPY                         4 /* make memory what the shadow is */
 #define ACCESS_DETAIL(what, size, executed) ((what) | (size) << 4 | (executed) << 16)
-#define ACCESS_WHAT(detail)             ((detail)&15)
-#define ACCESS_SIZE(detail)             ((detail) >> 4 & 0xfff)
+#define ACCESS_WHAT(detail)                 ((detail)&15)
+#define ACCESS_SIZE(detail)                 ((detail) >> 4 & 0xfff)
 #define ACCESS_EXECUTED(detail)             ((detail) >> 16)
 
 /*
@@ -135,13 +136,16 @@
 	9                   /* fnstenv (argument 0), fnsave (1) with a 16-bit operand size, to SLOT_ADDRESS  \
 	                     */
 #define EMULATE_VSYSCALL 10 /* a function of the vsyscall page: pc says which */
-#define EMULATE_RESULT   11 /* gives something else next time: argument: RESULT_* | register << 4 | width << 8 */
-#define EMULATE_STATE    12 /* executed natively; the log has the registers it left. Argument: 1: vector state too */
+#define EMULATE_RESULT                                                                                       \
+	11 /* gives something else next time: argument: RESULT_* | register << 4 | width << 8 */
+#define EMULATE_STATE                                                                                        \
+	12 /* executed natively; the log has the registers it left. Argument: 1: vector state too */
 #define EMULATE_STRING   13 /* movs, stos, lods, cmps, scas: argument: STRING_* */
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
 #define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
 #define EMULATE_PUSHF    16 /* argument: operand size in bytes (2 or 8); only while recording */
-#define EMULATE_RESTORE  17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording */
+#define EMULATE_RESTORE  17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording  \
+	                     */
 #define EMULATE_COUNT    18
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
@@ -158,7 +162,8 @@
 #define RESULT_RDSEED 3
 #define RESULT_RDPID  4
 
-/* kind | log2 of the element's size << 3 | repeated << 5 (1: rep, repe; 2: repne) | 67 prefix << 7 | segment << 8 */
+/* kind | log2 of the element's size << 3 | repeated << 5 (1: rep, repe; 2: repne) | 67 prefix << 7 | segment
+ * << 8 */
 #define STRING_MOVS 0
 #define STRING_STOS 1
 #define STRING_LODS 2
@@ -177,28 +182,28 @@
  * locked, unlocked instructions of the same kinds that change registers too or
  * whose operand is elsewhere than it seems.
  */
-#define ATOMIC_ADD        0 /* 0 to 6: as the CPU numbers them */
-#define ATOMIC_OR         1
-#define ATOMIC_ADC        2
-#define ATOMIC_SBB        3
-#define ATOMIC_AND        4
-#define ATOMIC_SUB        5
-#define ATOMIC_XOR        6
-#define ATOMIC_INC        8
-#define ATOMIC_DEC        9
-#define ATOMIC_NOT        10
-#define ATOMIC_NEG        11
-#define ATOMIC_XCHG       12
-#define ATOMIC_XADD       13
-#define ATOMIC_CMPXCHG    14
-#define ATOMIC_CMPXCHG2   15 /* cmpxchg8b, cmpxchg16b: size is that of a half */
-#define ATOMIC_BT         16 /* 16 to 19: as the CPU numbers them, less 4; bt only reads */
-#define ATOMIC_BTS        17
-#define ATOMIC_BTR        18
-#define ATOMIC_BTC        19
-#define ATOMIC_IMMEDIATE  0x1000 /* the other operand is in SLOT_SCRATCH_B, not in a register */
-#define ATOMIC_HIGH_BYTE  0x2000 /* the register is ah, ch, dh or bh, not that of the number */
-#define ATOMIC_ADDRESS32  0x4000 /* SLOT_ADDRESS is moved by a bit's number in a register, within 32 bits */
+#define ATOMIC_ADD                       0 /* 0 to 6: as the CPU numbers them */
+#define ATOMIC_OR                        1
+#define ATOMIC_ADC                       2
+#define ATOMIC_SBB                       3
+#define ATOMIC_AND                       4
+#define ATOMIC_SUB                       5
+#define ATOMIC_XOR                       6
+#define ATOMIC_INC                       8
+#define ATOMIC_DEC                       9
+#define ATOMIC_NOT                       10
+#define ATOMIC_NEG                       11
+#define ATOMIC_XCHG                      12
+#define ATOMIC_XADD                      13
+#define ATOMIC_CMPXCHG                   14
+#define ATOMIC_CMPXCHG2                  15 /* cmpxchg8b, cmpxchg16b: size is that of a half */
+#define ATOMIC_BT                        16 /* 16 to 19: as the CPU numbers them, less 4; bt only reads */
+#define ATOMIC_BTS                       17
+#define ATOMIC_BTR                       18
+#define ATOMIC_BTC                       19
+#define ATOMIC_IMMEDIATE                 0x1000 /* the other operand is in SLOT_SCRATCH_B, not in a register */
+#define ATOMIC_HIGH_BYTE                 0x2000 /* the register is ah, ch, dh or bh, not that of the number */
+#define ATOMIC_ADDRESS32                 0x4000 /* SLOT_ADDRESS is moved by a bit's number in a register, within 32 bits */
 #define ATOMIC_ARGUMENT(kind, size, reg) ((kind) | (size) << 5 | (reg) << 8)
 #define ATOMIC_KIND(argument)            ((argument)&31)
 #define ATOMIC_SIZE(argument)            (1u << ((argument) >> 5 & 7))
@@ -237,7 +242,7 @@ struct record {
 	uint32_t offset; /* into the code it describes */
 	uint32_t state;
 	int32_t executed; /* instructions that are not in SLOT_POSITION yet */
-	int64_t pc; /* program pc of the instruction, relative to the translation's own pc */
+	int64_t pc;       /* program pc of the instruction, relative to the translation's own pc */
 };
 #endif
 

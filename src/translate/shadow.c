@@ -74,7 +74,8 @@ static bool is_low(uint64_t address)
 static bool is_fs_constant(const struct instruction *instruction)
 {
 	return instruction->fs && !is_rip(instruction) && !instruction->address_registers &&
-	       !instruction->encoding.moffs && !instruction->address32 && instruction->encoding.disp_size == 4;
+	       !instruction->encoding.moffs && !instruction->address32 &&
+	       instruction->encoding.disp_size == 4;
 }
 
 /* May the operand be in memory whose shadow is somewhere else? */
@@ -88,7 +89,8 @@ static bool may_be_low(const struct lowering *lowering, const struct instruction
 }
 
 /* [number] without any register, or [rip+x]: an address below 2 GB, whose shadow is near the code? */
-static bool is_low_constant(const struct lowering *lowering, const struct instruction *instruction, uint64_t *target)
+static bool is_low_constant(
+        const struct lowering *lowering, const struct instruction *instruction, uint64_t *target)
 {
 	const struct encoding *encoding = &instruction->encoding;
 
@@ -108,7 +110,8 @@ static bool is_low_constant(const struct lowering *lowering, const struct instru
 	return *target < (1u << 31) - 64 && operand_is_near(lowering->request, *target | FOLD);
 }
 
-static struct view view_of(const struct lowering *lowering, const struct instruction *instruction, uint16_t avoid)
+static struct view view_of(
+        const struct lowering *lowering, const struct instruction *instruction, uint16_t avoid)
 {
 	bool far = is_rip(instruction) && !operand_is_near(lowering->request, instruction->target);
 	bool low = may_be_low(lowering, instruction);
@@ -119,12 +122,14 @@ static struct view view_of(const struct lowering *lowering, const struct instruc
 		view.t = NO_REGISTER;
 		return view;
 	}
-	view.direct = !far && !low && !instruction->fs && !instruction->address32 && !instruction->encoding.moffs;
+	view.direct =
+	        !far && !low && !instruction->fs && !instruction->address32 && !instruction->encoding.moffs;
 	view.real_pointed = is_rip(instruction) && (far || instruction->address32);
 	view.folded_apart = view.real_pointed && low;
 	/* d8 00 would look like the opcode that the x87 unit gives when it remembers none. */
 	view.t = view.direct ? NO_REGISTER
-	                     : pick_address(avoid | instruction->address_registers | (instruction->x87 ? 1u << RAX : 0));
+	                     : pick_address(avoid | instruction->address_registers |
+	                                    (instruction->x87 ? 1u << RAX : 0));
 	return view;
 }
 
@@ -190,7 +195,8 @@ static void aim(struct lowering *lowering, const struct view *view, bool shadow)
 	const struct instruction *instruction = view->instruction;
 
 	if (view->folded_apart)
-		emit_address(lowering->emitter, view->t, shadow ? instruction->target | FOLD : instruction->target);
+		emit_address(lowering->emitter, view->t,
+		        shadow ? instruction->target | FOLD : instruction->target);
 }
 
 /* modrm, sib and displacement for [t+offset] */
@@ -216,7 +222,8 @@ static void emit_own_operand(
 	modrm = (modrm & 0xc7) | (reg & 7) << 3;
 	if (is_rip(instruction)) {
 		EMIT(emitter, modrm);
-		emit_fixup(emitter, FIXUP_NEAR, (int64_t)(instruction->target + (uint64_t)(int64_t)offset - emitter->pc),
+		emit_fixup(emitter, FIXUP_NEAR,
+		        (int64_t)(instruction->target + (uint64_t)(int64_t)offset - emitter->pc),
 		        emit_offset(emitter), 4);
 		emit_u32(emitter, 0);
 		return;
@@ -292,13 +299,15 @@ static struct operation mov_to(unsigned size, uint8_t reg)
 }
 
 /* modrm, sib and displacement for an address that is constant; nothing follows them */
-static void emit_constant(struct emitter *emitter, const struct view *view, uint8_t reg, bool shadow, int32_t offset)
+static void emit_constant(
+        struct emitter *emitter, const struct view *view, uint8_t reg, bool shadow, int32_t offset)
 {
 	uint64_t address = view->target + (uint64_t)(int64_t)offset;
 
 	if (shadow) {
 		EMIT(emitter, 0x05 | (reg & 7) << 3);
-		emit_fixup(emitter, FIXUP_NEAR, (int64_t)((address | FOLD) - emitter->pc), emit_offset(emitter), 4);
+		emit_fixup(emitter, FIXUP_NEAR, (int64_t)((address | FOLD) - emitter->pc),
+		        emit_offset(emitter), 4);
 		emit_u32(emitter, 0);
 	} else {
 		EMIT(emitter, 0x04 | (reg & 7) << 3, 0x25);
@@ -365,8 +374,7 @@ static void emit_own(struct lowering *lowering, const struct view *view, bool sh
 /* -- misses -------------------------------------------------------------- */
 
 /* A compare that may fail; the code for that comes behind the last block. */
-static struct miss *add_miss(
-        struct lowering *lowering, const struct instruction *instruction, uint32_t state)
+static struct miss *add_miss(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
 {
 	if (lowering->miss_count == lowering->miss_capacity) {
 		uint32_t capacity = lowering->miss_capacity ? lowering->miss_capacity * 2 : 64;
@@ -486,7 +494,8 @@ static bool renews_flags(const struct instruction *instruction)
 /* Does it want the flags as they were, to read or to keep some of them? */
 static bool needs_flags(const struct instruction *instruction)
 {
-	return (instruction->use & LIVE_FLAGS(FLAGS_ALL)) || (instruction->writes_flags && !renews_flags(instruction));
+	return (instruction->use & LIVE_FLAGS(FLAGS_ALL)) ||
+	       (instruction->writes_flags && !renews_flags(instruction));
 }
 
 /* Loads and compares before the program's own instruction is executed. */
@@ -516,8 +525,9 @@ void shadow_settle_flags(struct lowering *lowering, const struct instruction *in
 
 		if (!next || !liveness_flags_unread_at_entry(next))
 			restore_flags(lowering, pc, 0);
-	} else if (flags_live(instruction) && (instruction->kind >= KIND_JUMP ||
-	                                              (needs_flags(instruction) && !checks_first(instruction)))) {
+	} else if (flags_live(instruction) &&
+	           (instruction->kind >= KIND_JUMP ||
+	                   (needs_flags(instruction) && !checks_first(instruction)))) {
 		restore_flags(lowering, pc, 0);
 	} else if (!flags_live(instruction)) {
 		lowering->flags_in_slot = false;
@@ -573,7 +583,8 @@ static bool loads_over_address(const struct instruction *instruction)
 /* The number of the destination as the compare must name it; *needs_rex as in struct operation. */
 static uint8_t load_register(const struct instruction *instruction)
 {
-	uint8_t reg = instruction->encoding.moffs ? RAX : instruction->bytes[instruction->encoding.modrm] >> 3 & 7;
+	uint8_t reg =
+	        instruction->encoding.moffs ? RAX : instruction->bytes[instruction->encoding.modrm] >> 3 & 7;
 
 	if (instruction->encoding.has_rex && !instruction->encoding.moffs)
 		reg |= (instruction->bytes[instruction->encoding.rex] & 4) << 1;
@@ -734,8 +745,8 @@ static void shadow_use_register(struct lowering *lowering, const struct instruct
 	struct emitter *emitter = lowering->emitter;
 	struct view view = view_of(lowering, instruction, instruction->used);
 	uint8_t v = pick_value(&view, instruction->used, instruction->access_size);
-	bool folds = !view.direct && may_be_low(lowering, instruction) && !is_rip(instruction) && !instruction->fs &&
-	             !instruction->address32;
+	bool folds = !view.direct && may_be_low(lowering, instruction) && !is_rip(instruction) &&
+	             !instruction->fs && !instruction->address32;
 	uint32_t state;
 
 	if (folds) {
@@ -851,7 +862,8 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	restore_flags(lowering, instruction->pc, 0);
 	lower_address(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
-	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_WRITE, size, (uint32_t)emitter->executed));
+	emit_slot_number(
+	        emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_WRITE, size, (uint32_t)emitter->executed));
 	emit_leave_to(lowering, 0);
 	field = emit_offset(emitter) - 5 - 4;
 	emit_rel32_to(emitter, field, emit_offset(emitter));
@@ -864,7 +876,8 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	EMIT(emitter, 0x65);
 	operand_replace_offset(emitter, instruction, RCX, 0);
 	emit_record(emitter, next_pc(instruction), RECORD_RCX);
-	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_COPY, size, (uint32_t)emitter->executed + 1));
+	emit_slot_number(
+	        emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_COPY, size, (uint32_t)emitter->executed + 1));
 	emit_leave_to(lowering, 0);
 	field = emit_offset(emitter) - 5 - 4;
 	emit_rel32_to(emitter, field, emit_offset(emitter));
@@ -915,7 +928,8 @@ static void shadow_push(struct lowering *lowering, const struct instruction *ins
 	operand_copy(emitter, instruction);
 	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 	if (opcode != 0x68 && opcode != 0x6a) {
-		uint8_t reg = opcode == 0xff ? operand_register(instruction) : (opcode & 7) | own_rex(instruction) << 3;
+		uint8_t reg = opcode == 0xff ? operand_register(instruction)
+		                             : (opcode & 7) | own_rex(instruction) << 3;
 
 		emit_stack_operation(lowering, 0x89, reg & 15, RSP, lowering->flags_in_slot);
 		return;
@@ -963,8 +977,9 @@ static void shadow_push_memory(struct lowering *lowering, const struct instructi
 static void shadow_pop(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
-	uint8_t reg = instruction->opcode == 0x8f ? operand_register(instruction)
-	                                          : ((instruction->opcode & 7) | own_rex(instruction) << 3) & 15;
+	uint8_t reg = instruction->opcode == 0x8f
+	                      ? operand_register(instruction)
+	                      : ((instruction->opcode & 7) | own_rex(instruction) << 3) & 15;
 
 	save_flags(lowering, instruction, 0);
 	EMIT(emitter, 0x48 | (reg & 8) >> 1, 0x8b, 0x04 | (reg & 7) << 3, 0x24);

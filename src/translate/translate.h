@@ -113,19 +113,21 @@ struct translate_request {
 	bool self_check;
 	/* Count the program's instructions; recording and replay do anyway. */
 	bool count;
-	/* The first of POSITION_SLOTS slots to count them in, and from one to the next; 0: SLOT_POSITION only. */
+	/* The first of POSITION_SLOTS slots to count them in, and from one to the next; 0: SLOT_POSITION
+	 * only. */
 	int32_t counter, counter_step;
 	enum translate_mode mode;
 	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
 	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */
 	unsigned exact;
-	/* Replay: looked at when all code has been read; keep flags where the program does not read them, too:
-	 * some of that code may become another one, which does. NULL: there is no need to. */
+	/* Replay: looked at when all code has been read; keep flags where the program does not read them,
+	 * too: some of that code may become another one, which does. NULL: there is no need to. */
 	const bool *keep_flags;
-	/* Looked at when all code has been read: a store may make another instruction of the one behind it, so that
-	 * nobody knows which flags will be read. NULL: none does. */
+	/* Looked at when all code has been read: a store may make another instruction of the one behind it,
+	 * so that nobody knows which flags will be read. NULL: none does. */
 	const bool *writable;
-	/* Recording: the program has memory below 2^46, whose shadow is that of the address with bit 46 set. */
+	/* Recording: the program has memory below 2^46, whose shadow is that of the address with bit 46 set.
+	 */
 	bool low_memory;
 	bool low_stack; /* the stack may be there, too */
 	/* xsave and its family must not touch state components outside this mask; 0: no need to mask. */

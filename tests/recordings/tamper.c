@@ -54,7 +54,8 @@ static void copy_stretch(const struct section *section)
 			change(&event.patch);
 		if (!buffer_reserve(&buffer, ENCODE_MAXIMUM))
 			errx(1, "out of memory");
-		buffer.size = (size_t)(encode_event(&coder, buffer.bytes + buffer.size, &event) - buffer.bytes);
+		buffer.size =
+		        (size_t)(encode_event(&coder, buffer.bytes + buffer.size, &event) - buffer.bytes);
 	}
 	if (status != DECODE_END)
 		errx(1, "%s", decode_status_text(status));
