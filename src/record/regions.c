@@ -508,17 +508,50 @@ static void sleep_if_changed(struct space *space, struct memory *memory, uint32_
 		region_sleep(space, region);
 }
 
+/* Was the region made of other bytes, where it was made of the same addresses? */
+static bool contradicts(
+        const struct space *space, const struct space_region *region, const struct region_source *told)
+{
+	for (uint32_t i = 0; i < region->source_count; i++) {
+		const struct region_source *source = &space->sources.items[region->first_source + i];
+		uint64_t start = source->pc > told->pc ? source->pc : told->pc;
+		uint64_t source_end = source->pc + source->size, told_end = told->pc + told->size;
+		uint64_t end = source_end < told_end ? source_end : told_end;
+
+		if (start < end &&
+		        memcmp(space->source_bytes.items + source->bytes + (start - source->pc),
+		                space->source_bytes.items + told->bytes + (start - told->pc), end - start))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Code that checks itself may become what it was before without our knowing. While recording, the history
  * must tell when: what does not fit to the code that is told now has to be asked for again.
  */
-static void sleep_overwritten(struct space *space, struct memory *memory, const struct region_source *source)
+static void sleep_overwritten(struct space *space, const struct region_source *told)
 {
-	for (uint64_t number = source->pc / CODE_PAGE; number <= (source->pc + source->size - 1) / CODE_PAGE;
+	for (uint64_t number = told->pc / CODE_PAGE; number <= (told->pc + told->size - 1) / CODE_PAGE;
 	        number++) {
 		struct space_page *page = page_for(space, number, false);
-		if (page)
-			for_page_regions(space, memory, page, sleep_if_changed);
+		uint32_t *link = page ? &page->uses : NULL;
+
+		while (link && *link) {
+			struct page_use *use = &space->page_uses.items[*link - 1];
+			const struct space_region *region = &space->regions.items[use->region];
+
+			/* What was overwritten rarely comes back: it goes, or the list would only grow. */
+			if (region->state != REGION_DEAD && contradicts(space, region, told)) {
+				region_sleep(space, use->region);
+				if (region_discard(space, use->region))
+					break; /* the cache is full: it is about to be begun anew */
+			}
+			if (region->state == REGION_DEAD)
+				*link = use->next;
+			else
+				link = &use->next;
+		}
 	}
 }
 
@@ -527,7 +560,7 @@ static void tell_sources(struct space *space, struct memory *memory, const struc
 	for (uint32_t i = 0; space->on_code && i < region->source_count; i++) {
 		const struct region_source *source = &space->sources.items[region->first_source + i];
 		if (region->self_check)
-			sleep_overwritten(space, memory, source);
+			sleep_overwritten(space, source);
 		space->on_code(space->on_code_context, memory, source->pc,
 		        space->source_bytes.items + source->bytes, source->size);
 	}

@@ -60,11 +60,12 @@
 #define SLOT_UNDER_STACK 11 /* what an indirect call overwrote with its return address */
 #define SLOT_BRANCH      10 /* which branch it was: FIXUP_PLACE */
 #define BRANCH_NONE      0xffffffff
-#define SLOT_FLAGS       12 /* the program's status flags while ours are in force: lahf in bits 8-15, OF in bit 0 \
-	                     */
-#define SLOT_RAX         13 /* the program's rax while lahf or sahf has it */
-#define SLOT_FS_BASE     14 /* the program's FS base; kept only while recording */
-#define SLOT_COUNT       16
+#define SLOT_FLAGS                                                                                           \
+	12 /* the program's status flags while ours are in force: lahf in bits 8-15, OF in bit 0             \
+	    */
+#define SLOT_RAX     13 /* the program's rax while lahf or sahf has it */
+#define SLOT_FS_BASE 14 /* the program's FS base; kept only while recording */
+#define SLOT_COUNT   16
 
 /*
  * Instructions executed. Blocks count in one of these or another (translate_request.counter), because
@@ -144,9 +145,10 @@
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
 #define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
 #define EMULATE_PUSHF    16 /* argument: operand size in bytes (2 or 8); only while recording */
-#define EMULATE_RESTORE  17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording  \
-	                     */
-#define EMULATE_COUNT    18
+#define EMULATE_RESTORE                                                                                      \
+	17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording                   \
+	    */
+#define EMULATE_COUNT 18
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)

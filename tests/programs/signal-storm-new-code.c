@@ -56,7 +56,7 @@ static void *thread(void *arg)
 int main(void)
 {
 	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART};
-	struct itimerval timer = {{0, 100}, {0, 100}}, off = {{0, 0}, {0, 0}};
+	struct itimerval timer = {{0, 400}, {0, 400}}, off = {{0, 0}, {0, 0}};
 	uint64_t state = 12;
 	sigset_t alarms;
 
