@@ -273,8 +273,8 @@ static int map_in_target(struct tracee *tracee, const struct placement *placemen
 	}
 	const struct shadow_plan *shadow = &placement->shadow;
 	for (unsigned i = 0; i < shadow->window_count; i++) {
-		uint64_t start = (shadow->windows[i].start + shadow->distances[1]) & -4096ul;
-		uint64_t end = (shadow->windows[i].end + shadow->distances[1] + 4095) & -4096ul;
+		struct range first = shadow_range(shadow->windows[i], shadow->distances[1]);
+		uint64_t start = first.start, end = first.end;
 		int64_t at = tracee_syscall(tracee, SYS_mmap, start, end - start, PROT_READ | PROT_WRITE,
 		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
 		if (at != (int64_t)start)

@@ -41,23 +41,18 @@ static bool overlap(struct range a, struct range b)
 	return a.start < b.end && b.start < a.end;
 }
 
-static struct range shadow(struct range window, uint64_t distance)
-{
-	return (struct range){(window.start + distance) & -4096ul, (window.end + distance + 4095) & -4096ul};
-}
-
 /* Is the shadow at this distance clear of all windows and of the shadows of other threads? */
 static bool fits(const struct shadow_plan *plan, uint64_t distance)
 {
 	for (unsigned i = 0; i < plan->window_count; i++) {
-		struct range own = shadow(plan->windows[i], distance);
+		struct range own = shadow_range(plan->windows[i], distance);
 		if (own.start < GIGABYTE || own.end > USER_END || own.end < own.start)
 			return false;
 		for (unsigned k = 0; k < plan->window_count; k++) {
 			if (overlap(own, plan->windows[k]))
 				return false;
 			for (unsigned n = 1; n < plan->thread_count; n++) {
-				if (overlap(own, shadow(plan->windows[k], plan->distances[n])))
+				if (overlap(own, shadow_range(plan->windows[k], plan->distances[n])))
 					return false;
 			}
 		}
@@ -67,12 +62,6 @@ static bool fits(const struct shadow_plan *plan, uint64_t distance)
 
 static void choose_distances(struct shadow_plan *plan)
 {
-	uint64_t lowest = USER_END;
-
-	for (unsigned i = 0; i < plan->window_count; i++) {
-		if (plan->windows[i].start < lowest)
-			lowest = plan->windows[i].start;
-	}
 	plan->thread_count = 1;
 	for (uint64_t step = STEP, distance = FIRST_DISTANCE;
 	        plan->thread_count < MAX_RECORDED_THREADS && distance < USER_END; distance += step) {

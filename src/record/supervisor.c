@@ -328,7 +328,9 @@ static void tell_of_code(struct supervisor *s, uint32_t pieces)
 /* --interval in time: threads are asked for keyframes, and make them where they come by. */
 static void want_keyframes(struct supervisor *s)
 {
-	for (unsigned i = 0; s->logs && i < MAX_RECORDED_THREADS; i++) {
+	if (!s->logs || !s->options->record->interval_time)
+		return;
+	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
 		struct log *log = (struct log *)(s->logs + i * LOG_STRIDE);
 		if (log->tid && recorder_wants_keyframe(s->recorder, log))
 			log->wanted = 1;

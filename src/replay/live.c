@@ -9,6 +9,7 @@
 #include "replay/live.h"
 
 #include "translate/liveness.h"
+#include "translate/operand.h"
 
 #define LOOK_AHEAD 4096
 
@@ -35,14 +36,11 @@ static uint64_t dead_flags(live_set live)
  */
 static void forgive_load(struct live *live, const struct instruction *instruction)
 {
-	const struct encoding *encoding = &instruction->encoding;
-	bool rex = encoding->has_rex;
-	unsigned reg = encoding->moffs ? RAX : instruction->bytes[encoding->modrm] >> 3 & 7;
+	bool rex = instruction->encoding.has_rex;
+	unsigned reg = operand_loaded(instruction);
 
 	if (instruction->access != ACCESS_LOAD || instruction->width > 2)
 		return;
-	if (rex && !encoding->moffs)
-		reg |= (instruction->bytes[encoding->rex] & 4u) << 1;
 	if (instruction->width == 2)
 		live->registers[reg] &= ~0xfffful;
 	else if (rex || reg < 4)

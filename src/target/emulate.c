@@ -3,6 +3,7 @@
  * the program our machine instead of its own, or that would take the processor
  * out of our hands.
  */
+#include "target/flags.h"
 #include "target/stub.h"
 
 #define CODE_SELECTOR       0x33
@@ -101,7 +102,7 @@ static void emulate_vsyscall(struct thread *thread)
 	regs->gpr[RAX] = result;
 	regs->gpr[RSP] += 8;
 	regs->pc = caller;
-	log_state(thread, position(thread) - 1, NULL);
+	log_state(thread, position(thread) - 1, STATE_OF_INSTRUCTION, NULL);
 }
 
 /* Where the last-instruction pointer and the opcode are in an image, and how wide the pointer is. */
@@ -312,26 +313,28 @@ static void set_register(struct registers *regs, unsigned number, unsigned width
 		*reg = width == 4 ? (uint32_t)value : value;
 }
 
-#define STATUS_FLAGS 0x8d5ul
+#define RANDOM(instruction, type)                                                                            \
+	({                                                                                                   \
+		type value_;                                                                                 \
+		__asm__ volatile(WITH_FLAGS(instruction " %[value]")                                         \
+		                 : [value] "=&r"(value_), [flags] "+&r"(flags)                               \
+		                 :                                                                           \
+		                 : "cc", "memory");                                                          \
+		(uint64_t) value_;                                                                           \
+	})
 
 static void emulate_random(struct registers *regs, bool seed, unsigned number, unsigned width)
 {
-	uint64_t value = 0, flags;
+	uint64_t value, flags = regs->flags & STATUS_FLAGS;
 
-#define RANDOM(instruction, type)                                                                            \
-	({                                                                                                   \
-		type v_;                                                                                     \
-		__asm__ volatile(instruction " %0; pushfq; pop %1" : "=r"(v_), "=r"(flags) : : "cc");        \
-		value = v_;                                                                                  \
-	})
 	if (width == 2)
-		seed ? RANDOM("rdseed", uint16_t) : RANDOM("rdrand", uint16_t);
+		value = seed ? RANDOM("rdseed", uint16_t) : RANDOM("rdrand", uint16_t);
 	else if (width == 4)
-		seed ? RANDOM("rdseed", uint32_t) : RANDOM("rdrand", uint32_t);
+		value = seed ? RANDOM("rdseed", uint32_t) : RANDOM("rdrand", uint32_t);
 	else
-		seed ? RANDOM("rdseed", uint64_t) : RANDOM("rdrand", uint64_t);
+		value = seed ? RANDOM("rdseed", uint64_t) : RANDOM("rdrand", uint64_t);
 	set_register(regs, number, width, value);
-	regs->flags = (regs->flags & ~STATUS_FLAGS) | (flags & STATUS_FLAGS);
+	regs->flags = merge_status(regs->flags, flags);
 }
 
 static void emulate_result(struct registers *regs, unsigned argument)

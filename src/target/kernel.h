@@ -144,6 +144,8 @@ struct signal_frame {
 /* The software-reserved bytes of an fxsave image in a signal frame. */
 #define FPSTATE_SOFTWARE 464
 #define FPSTATE_MAGIC1   0x46505853u
+#define FPSTATE_MAGIC2   0x46505845u /* behind the extended state */
+#define FPSTATE_LEGACY   512
 struct fpstate_software {
 	uint32_t magic1;
 	uint32_t extended_size;

@@ -246,7 +246,6 @@ struct log {
 	int32_t tid;       /* by the process's own count; 0: nobody's */
 	uint32_t wanted;   /* the supervisor wants a keyframe */
 	uint64_t position; /* of the last event */
-	uint64_t loads, stores; /* reserved for counters */
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000
@@ -270,6 +269,13 @@ struct channel {
 	uint8_t padding[CHANNEL_HEAD_BYTES - 22 * 4 - PENDING_WORDS * 8];
 	struct mailbox mailboxes[];
 };
+
+/* The whole pages in which the shadow of a window lies. */
+static inline struct range shadow_range(struct range window, uint64_t distance)
+{
+	return (struct range){
+	        (window.start + distance) & ~0xffful, (window.end + distance + 0xfff) & ~0xffful};
+}
 
 /* The GS base of thread `number`, and how far its memory is from that of thread 0. */
 static inline uint64_t thread_distance(const volatile struct info *info, uint64_t number)

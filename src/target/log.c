@@ -35,11 +35,6 @@ static uint8_t *data_of(struct log *log)
 	return (uint8_t *)log + LOG_DATA;
 }
 
-void *log_xsave_area(struct thread *thread)
-{
-	return (char *)thread->log + LOG_XSAVE;
-}
-
 /* The supervisor takes what there is. Nobody may be waiting for in translated code: that may change
  * meanwhile. */
 static void hand_over(struct thread *thread, unsigned reason)
@@ -78,7 +73,7 @@ static struct event_registers registers_of(const struct thread *thread)
 /* The x87, SSE and AVX registers, as XSAVE puts them. */
 static struct event_xsave save_vectors(struct thread *thread)
 {
-	uint8_t *area = log_xsave_area(thread);
+	uint8_t *area = (uint8_t *)thread->log + LOG_XSAVE;
 
 	memset(area, 0, XSAVE_BYTES);
 	__asm__ volatile("xsave64 %0" : "+m"(*(uint8_t(*)[XSAVE_BYTES])area) : "a"(7), "d"(0));
@@ -217,42 +212,20 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 		commit(thread, encode_signal(coder_of(thread->log), at, here, &event), here);
 }
 
-void log_state(struct thread *thread, uint64_t here, const void *vectors)
-{
-	log_state_bases(thread, here, vectors, false);
-}
-
-void log_sigreturn(struct thread *thread, uint64_t here, const void *vectors)
-{
-	struct event_sigreturn event = {.call = true, .registers = registers_of(thread)};
-	uint8_t *at = room(thread);
-
-	if (vectors)
-		event.xsave = (struct event_xsave){vectors, XSAVE_BYTES};
-	if (at)
-		commit(thread, encode_sigreturn(coder_of(thread->log), at, here, &event), here);
-}
-
-void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases)
+void log_state(struct thread *thread, uint64_t here, enum state_kind kind, const void *vectors)
 {
 	uint8_t *at = room(thread);
-	struct event_sigreturn event = {.registers = registers_of(thread), .has_bases = bases};
+	struct event_sigreturn event = {.call = kind == STATE_OF_CALL, .registers = registers_of(thread)};
 
-	if (bases) {
+	if (kind == STATE_WITH_BASES) {
+		event.has_bases = true;
 		event.fs_base = read_fs_base();
 		event.gs_base = thread->slots[SLOT_PROGRAM_GS];
 	}
-
 	if (vectors)
 		event.xsave = (struct event_xsave){vectors, XSAVE_BYTES};
 	if (at)
 		commit(thread, encode_sigreturn(coder_of(thread->log), at, here, &event), here);
-}
-
-void log_vector_state(struct thread *thread, uint64_t here)
-{
-	if (thread->log)
-		log_state(thread, here, save_vectors(thread).bytes);
 }
 
 /* What an instruction changed, compared with the registers before it. */

@@ -20,10 +20,9 @@ static struct range first_of_ours(uint64_t start, uint64_t end)
 	}
 	for (uint64_t n = 1; recording() && n < p->threads_ready; n++) {
 		for (uint32_t i = 0; i < p->window_count; i++) {
-			uint64_t from = (p->windows[i].start + info()->distances[n]) & ~0xffful;
-			uint64_t to = (p->windows[i].end + info()->distances[n] + 0xfff) & ~0xffful;
-			if (from < end && start < to && from < first.start)
-				first = (struct range){from, to};
+			struct range shadow = shadow_range(p->windows[i], info()->distances[n]);
+			if (shadow.start < end && start < shadow.end && shadow.start < first.start)
+				first = shadow;
 		}
 	}
 	return first;

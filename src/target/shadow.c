@@ -72,11 +72,11 @@ static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
 {
 	if (address < FOLD && !info()->low_memory) {
 		surface(thread);
-		if (!shadow_fold(thread, address))
+		if (!shadow_fold(thread, address, performed(thread)))
 			return false;
 	}
 	for (uint64_t at = address & ~0xffful; at < address + size; at += 0x1000) {
-		if (!shadow_covers(at, at + 0x1000) && !shadow_fault(at))
+		if (!shadow_covers(at, at + 0x1000) && !shadow_fault(info()->low_memory ? at | FOLD : at))
 			return false;
 	}
 	return true;
@@ -125,6 +125,8 @@ bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
 {
 	uint64_t end = address + size;
 
+	if (!make_ready(thread, address, size))
+		return false;
 	for (uint64_t line = address & -LINE; line < end; line += LINE) {
 		uint64_t whole = line >= address ? (end - line) / LINE : 0;
 		if (whole > 1 && !copies_by_kernel(thread)) {
@@ -229,8 +231,6 @@ void handle_access(struct thread *thread)
 
 /* ---- mappings ---- */
 
-#define HEAP (64ul << 30)
-
 /* Where its shadow is counted from; false: not in one piece. */
 static bool fold_range(uint64_t *start, uint64_t *end)
 {
@@ -258,8 +258,8 @@ bool shadow_covers(uint64_t start, uint64_t end)
 
 static long map_shadow(struct range window, uint64_t distance)
 {
-	uint64_t start = (window.start + distance) & ~0xffful,
-	         end = (window.end + distance + 0xfff) & ~0xffful;
+	struct range shadow = shadow_range(window, distance);
+	uint64_t start = shadow.start, end = shadow.end;
 	uint64_t at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
 	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
 
@@ -271,10 +271,9 @@ static long map_shadow(struct range window, uint64_t distance)
 
 static void unmap_shadow(struct range window, uint64_t distance)
 {
-	uint64_t start = (window.start + distance) & ~0xffful,
-	         end = (window.end + distance + 0xfff) & ~0xffful;
+	struct range shadow = shadow_range(window, distance);
 
-	syscall2(__NR_munmap, start, end - start);
+	syscall2(__NR_munmap, shadow.start, shadow.end - shadow.start);
 }
 
 /* All threads, also those whose number is free now. */
@@ -336,9 +335,9 @@ bool shadow_fault(uint64_t address)
 	       shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
 }
 
-bool shadow_fold(struct thread *thread, uint64_t address)
+bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here)
 {
-	uint64_t here = position(thread), words[WORDS];
+	uint64_t words[WORDS];
 
 	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) != STATUS_OK)
 		return false;
@@ -419,9 +418,10 @@ void shadow_forget_all(struct thread *thread)
 {
 	struct process *p = process();
 
-	for (uint32_t n = 0; n < p->window_count; n++)
-		empty_around_us(thread, (p->windows[n].start + thread->distance) & ~0xffful,
-		        (p->windows[n].end + thread->distance + 0xfff) & ~0xffful);
+	for (uint32_t n = 0; n < p->window_count; n++) {
+		struct range shadow = shadow_range(p->windows[n], thread->distance);
+		empty_around_us(thread, shadow.start, shadow.end);
+	}
 }
 
 long shadow_map(uint64_t number)

@@ -378,7 +378,7 @@ static uint32_t fpstate_size(uint64_t fpstate)
 	const struct fpstate_software *software =
 	        (const struct fpstate_software *)(fpstate + FPSTATE_SOFTWARE);
 
-	return software->magic1 == FPSTATE_MAGIC1 ? software->extended_size : 512;
+	return software->magic1 == FPSTATE_MAGIC1 ? software->extended_size : FPSTATE_LEGACY;
 }
 
 /* The x87 last-instruction pointer in a context is a code-cache address: show the program's. */
@@ -693,8 +693,8 @@ static void record_native(struct thread *thread, const struct kernel_ucontext *c
 	bool vectors = !thread->counted || EMULATE_KIND(detail) != EMULATE_STATE || EMULATE_ARGUMENT(detail);
 
 	note_program_fs(thread);
-	log_state_bases(thread, position(thread) - 1,
-	        vectors ? (const void *)context->mcontext.fpstate : NULL, bases);
+	log_state(thread, position(thread) - 1, bases ? STATE_WITH_BASES : STATE_OF_INSTRUCTION,
+	        vectors ? (const void *)context->mcontext.fpstate : NULL);
 }
 
 /* One instruction was executed natively, or tried: see fault_natively. */
@@ -810,7 +810,7 @@ static bool handle_shadow_fault(
 		thread->stepping = STEP_NONE;
 		queue_to_self(thread->info.number, &thread->info);
 	}
-	if ((int64_t)siginfo->address < 0 && shadow_fold(thread, address))
+	if ((int64_t)siginfo->address < 0 && shadow_fold(thread, address, position(thread)))
 		context_to_resume(thread, context);
 	else
 		give_up(thread, context);
@@ -971,27 +971,60 @@ void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_u
 	return (void *)handler;
 }
 
+#define MXCSR_OFFSET  24
+#define MXCSR_INITIAL 0x1f80u
+#define LEGACY_STATE  3ul /* x87, SSE */
+
+/* Does the kernel take the image for more than a legacy one? `room` bytes of it are there. */
+static bool is_extended(const uint8_t *image, uint32_t room)
+{
+	const struct fpstate_software *software = (const struct fpstate_software *)(image + FPSTATE_SOFTWARE);
+	uint32_t magic;
+
+	if (software->magic1 != FPSTATE_MAGIC1 || software->size < XSAVE_BYTES || software->size > room - 4)
+		return false;
+	memcpy(&magic, image + software->size, sizeof magic);
+	return magic == FPSTATE_MAGIC2;
+}
+
+/*
+ * The vector state that the kernel will restore: to `image`, in a form that xrstor takes. Without an
+ * image it is the initial one, and behind a legacy image the rest is. False: the kernel will refuse it.
+ */
+static bool read_fpstate(uint8_t *image, uint64_t fpstate)
+{
+	uint64_t legacy = LEGACY_STATE;
+	uint32_t mxcsr = MXCSR_INITIAL, size;
+
+	memset(image, 0, XSAVE_BYTES);
+	if (!fpstate) {
+		memcpy(image + MXCSR_OFFSET, &mxcsr, sizeof mxcsr);
+		return true;
+	}
+	if (read_program(image, fpstate, FPSTATE_LEGACY) < 0)
+		return false;
+	size = fpstate_size((uint64_t)image);
+	if (size > FPSTATE_LEGACY && size <= THREAD_ACTIONS - THREAD_FPSTATE &&
+	        read_program(image, fpstate, size) == 0 && is_extended(image, size))
+		return true;
+	memset(image + FPSTATE_LEGACY, 0, XSAVE_BYTES - FPSTATE_LEGACY);
+	memcpy(image + FPSTATE_LEGACY, &legacy, sizeof legacy);
+	return true;
+}
+
 /*
  * The kernel shall restore the vector state that the log has, not what somebody may
  * put in the frame meanwhile.
  */
 static void record_sigreturn(struct thread *thread, struct kernel_ucontext *context)
 {
-	uint8_t *own = (uint8_t *)thread + THREAD_FPSTATE;
-	uint64_t fpstate = context->mcontext.fpstate, here = position(thread) - 1;
-	uint32_t size = 0;
+	uint8_t *image = (uint8_t *)thread + THREAD_FPSTATE;
+	uint64_t fpstate = context->mcontext.fpstate;
+	bool known = read_fpstate(image, fpstate);
 
-	if (fpstate && read_program(own, fpstate, 512) == 0) {
-		size = fpstate_size((uint64_t)own);
-		if (size > THREAD_ACTIONS - THREAD_FPSTATE || read_program(own, fpstate, size) < 0)
-			size = 0;
-	}
-	if (size < XSAVE_BYTES) { /* none, a bad one, or one without the header: the kernel deals with that */
-		log_sigreturn(thread, here, NULL);
-		return;
-	}
-	context->mcontext.fpstate = (uint64_t)own;
-	log_sigreturn(thread, here, own);
+	if (known && fpstate)
+		context->mcontext.fpstate = (uint64_t)image;
+	log_state(thread, position(thread) - 1, STATE_OF_CALL, known ? image : NULL);
 }
 
 _Noreturn void syscall_sigreturn(struct thread *thread)

@@ -237,7 +237,7 @@ bool shadow_fault(uint64_t address);
 bool shadow_is_needed(uint64_t address);
 #define HEAP (64ul << 30) /* how far low memory goes, as a rule */
 /* There is low memory, whose shadow is folded, or a stack in it. The state is complete in thread.regs. */
-bool shadow_fold(struct thread *thread, uint64_t address);
+bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here);
 /* What an instruction loads or stores that the stub performs: recorded while recording. 0 or -EFAULT. */
 long load_program(struct thread *thread, void *to, uint64_t from, size_t size);
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
@@ -260,7 +260,15 @@ void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask
 uint64_t log_digest(const struct thread *thread);
 void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t digest, bool forgets);
 void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
+/* Whose state it is: rt_sigreturn's, or that of an instruction which the log keeps instead of executing it.
+ */
+enum state_kind {
+	STATE_OF_CALL,
+	STATE_OF_INSTRUCTION,
+	STATE_WITH_BASES /* of FS and GS, which it changed */
+};
 /* The registers, and the vector state where it is given, are now these. */
+void log_state(struct thread *thread, uint64_t here, enum state_kind kind, const void *vectors);
 void log_code(struct thread *thread, uint64_t here);
 static inline bool code_was_replaced(const struct thread *thread)
 {
@@ -273,14 +281,8 @@ static inline void note_code(struct thread *thread, uint64_t here)
 	if (code_was_replaced(thread))
 		log_code(thread, here);
 }
-void log_state(struct thread *thread, uint64_t here, const void *vectors);
-void log_sigreturn(struct thread *thread, uint64_t here, const void *vectors);
-/* The same; `bases`: with those of FS and GS, which changed. */
-void log_state_bases(struct thread *thread, uint64_t here, const void *vectors, bool bases);
-void log_vector_state(struct thread *thread, uint64_t here);
 void log_result(struct thread *thread, uint64_t here, const struct registers *before);
 void log_end(struct thread *thread, int kind, int status, const struct kernel_siginfo *siginfo);
-void *log_xsave_area(struct thread *thread);
 
 /* ---- strings.c ---- */
 /* False: stopped between two iterations, with the pc still at the instruction. */

@@ -135,7 +135,7 @@ void syscall_int80(struct thread *thread)
 		thread->regs.gpr[RAX] = -K_ENOSYS;
 	else
 		thread->regs.gpr[RAX] = int80_window();
-	log_state(thread, here, NULL);
+	log_state(thread, here, STATE_OF_INSTRUCTION, NULL);
 }
 
 /* ---- recording ---- */

@@ -372,17 +372,26 @@ void emit_jump_failure(struct emitter *emitter, uint64_t pc)
 	emit_u32(emitter, 0);
 }
 
-void emit_count(struct emitter *emitter, int32_t count)
+/* 65 REX.W 83 or 81 modrm(00 /operation 101) rel32 number */
+static void emit_counter_operation(struct emitter *emitter, uint8_t operation, int32_t number)
 {
-	bool is_short = -count == (int8_t)-count;
+	bool is_short = number == (int8_t)number;
 
-	EMIT(emitter, 0x65, 0x48, is_short ? 0x83 : 0x81, 0x2d);
+	EMIT(emitter, 0x65, 0x48, is_short ? 0x83 : 0x81, 0x05 | operation << 3);
 	emit_fixup(emitter, FIXUP_SLOT, emitter->counter, emit_offset(emitter), is_short ? 5 : 8);
 	emit_u32(emitter, 0);
 	if (is_short)
-		EMIT(emitter, (uint8_t)-count);
+		EMIT(emitter, (uint8_t)number);
 	else
-		emit_u32(emitter, (uint32_t)-count);
+		emit_u32(emitter, (uint32_t)number);
+}
+
+#define SUB 5
+#define CMP 7
+
+void emit_count(struct emitter *emitter, int32_t count)
+{
+	emit_counter_operation(emitter, SUB, -count);
 }
 
 void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count)
@@ -394,15 +403,7 @@ void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count)
 
 void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool flags)
 {
-	bool is_short = longest <= 128;
-
-	EMIT(emitter, 0x65, 0x48, is_short ? 0x83 : 0x81, 0x3d);
-	emit_fixup(emitter, FIXUP_SLOT, emitter->counter, emit_offset(emitter), is_short ? 5 : 8);
-	emit_u32(emitter, 0);
-	if (is_short)
-		EMIT(emitter, (uint8_t)-longest);
-	else
-		emit_u32(emitter, -longest);
+	emit_counter_operation(emitter, CMP, -(int32_t)longest);
 
 	struct stop *stop = PUSH(emitter, emitter, stops, stop_count, stop_capacity);
 

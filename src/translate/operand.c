@@ -34,6 +34,14 @@ uint8_t operand_register(const struct instruction *instruction)
 	return (instruction->bytes[encoding->modrm] & 7) | extension << 3;
 }
 
+uint8_t operand_loaded(const struct instruction *instruction)
+{
+	const struct encoding *encoding = &instruction->encoding;
+	uint8_t extension = encoding->has_rex ? instruction->bytes[encoding->rex] & REX_R : 0;
+
+	return encoding->moffs ? RAX : (instruction->bytes[encoding->modrm] >> 3 & 7) | extension << 1;
+}
+
 uint8_t operand_pick(uint16_t avoid)
 {
 	static const uint8_t candidates[] = {RAX, RCX, RDX, RBX, RSI, RDI};

@@ -13,6 +13,9 @@ bool operand_is_near(const struct translate_request *request, uint64_t address);
 /* The register in the r/m field of an instruction whose operand is not memory. */
 uint8_t operand_register(const struct instruction *instruction);
 
+/* The register that a mov from memory loads, as the encoding has it: ah is 4. */
+uint8_t operand_loaded(const struct instruction *instruction);
+
 /* A register out of rax, rcx, rdx, rbx, rsi, rdi that is not in the set: these serve as plain [reg]. */
 uint8_t operand_pick(uint16_t avoid);
 

@@ -13,8 +13,7 @@
  *
  * Along straight code, and along the branches of a loop's body that fall through, that
  * is no work at all; around a loop it is one addition. (An addition for each block was
- * a chain of loads and stores through one word of memory: it made interpreters three
- * times slower.)
+ * a chain of loads and stores through one word of memory, for which interpreters wait.)
  */
 #ifndef BUGNET_TRANSLATE_POSITION_H
 #define BUGNET_TRANSLATE_POSITION_H

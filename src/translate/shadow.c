@@ -569,26 +569,12 @@ static void note_flags(struct lowering *lowering, const struct instruction *inst
 /* Is the operand's register its destination too, or are the two not to be told apart? */
 static bool loads_over_address(const struct instruction *instruction)
 {
-	uint8_t modrm = instruction->bytes[instruction->encoding.modrm];
-	uint8_t reg = instruction->encoding.moffs ? RAX : (modrm >> 3 & 7);
+	uint8_t reg = operand_loaded(instruction);
 
-	if (instruction->encoding.has_rex && !instruction->encoding.moffs)
-		reg |= (instruction->bytes[instruction->encoding.rex] & 4) << 1;
 	/* ah is register 4 of its kind */
 	if (instruction->access_size == 1 && instruction->width == 1 && !instruction->encoding.has_rex)
 		reg &= 3;
 	return instruction->address_registers & 1u << reg;
-}
-
-/* The number of the destination as the compare must name it; *needs_rex as in struct operation. */
-static uint8_t load_register(const struct instruction *instruction)
-{
-	uint8_t reg =
-	        instruction->encoding.moffs ? RAX : instruction->bytes[instruction->encoding.modrm] >> 3 & 7;
-
-	if (instruction->encoding.has_rex && !instruction->encoding.moffs)
-		reg |= (instruction->bytes[instruction->encoding.rex] & 4) << 1;
-	return reg;
 }
 
 /*
@@ -605,7 +591,7 @@ static uint8_t load_register(const struct instruction *instruction)
 static void shadow_load_folded(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
-	uint8_t reg = load_register(instruction);
+	uint8_t reg = operand_loaded(instruction);
 	struct view view = {.instruction = instruction};
 
 	save_flags(lowering, instruction, 0);
@@ -627,7 +613,7 @@ static bool loads_folded(const struct lowering *lowering, const struct instructi
 
 	return may_be_low(lowering, instruction) && !is_rip(instruction) && !instruction->fs &&
 	       !instruction->address32 && !instruction->encoding.moffs && instruction->width >= 4 &&
-	       load_register(instruction) != RSP && !is_low_constant(lowering, instruction, &target);
+	       operand_loaded(instruction) != RSP && !is_low_constant(lowering, instruction, &target);
 }
 
 /*
@@ -638,7 +624,7 @@ static bool loads_folded(const struct lowering *lowering, const struct instructi
 static void shadow_load_plain(struct lowering *lowering, const struct instruction *instruction)
 {
 	unsigned size = instruction->access_size;
-	uint8_t reg = load_register(instruction);
+	uint8_t reg = operand_loaded(instruction);
 	bool own_byte = size == 1 && instruction->width == 1; /* mov r8, not movzx */
 	struct view view = view_of(lowering, instruction, instruction->used);
 	struct operation cmp = compare(size, reg);
@@ -1111,13 +1097,12 @@ void shadow_call(struct lowering *lowering, const struct instruction *instructio
  * same:
  *     mov   rcx, r11
  */
-static void load_target(struct lowering *lowering, const struct instruction *instruction, bool fs, bool fold)
+static void load_target(struct lowering *lowering, const struct instruction *instruction, bool fold)
 {
 	struct emitter *emitter = lowering->emitter;
 	struct miss *miss = add_miss(lowering, instruction, RECORD_RCX | RECORD_R11);
 	uint32_t same;
 
-	(void)fs;
 	EMIT(emitter, 0x4c, 0x8b, 0x19);
 	if (fold)
 		emit_fold(emitter, RCX, false);
@@ -1159,7 +1144,7 @@ void shadow_indirect(struct lowering *lowering, const struct instruction *instru
 	emit_branch_place(emitter);
 	if (instruction->is_memory) {
 		point_target(lowering, instruction);
-		load_target(lowering, instruction, instruction->fs, lowering->request->low_memory);
+		load_target(lowering, instruction, lowering->request->low_memory);
 	} else if (operand_register(instruction) != RCX) {
 		emit_move(emitter, RCX, operand_register(instruction));
 	}
@@ -1184,7 +1169,7 @@ void shadow_return(struct lowering *lowering, const struct instruction *instruct
 	lower_probe_spills(lowering, instruction);
 	emit_branch_place(emitter);
 	emit_move(emitter, RCX, RSP);
-	load_target(lowering, instruction, false, lowering->request->low_stack);
+	load_target(lowering, instruction, lowering->request->low_stack);
 	emit_add_number(emitter, RSP, 8 + instruction->pop);
 	lower_count_by(lowering, R11);
 	emit_probe(emitter);
