@@ -483,6 +483,18 @@ usercopy_fault:
 	mov	$-14, %rax
 	ret
 
+/* void touch(void *at, bool writes): a byte, as the program would: a fault is the program's, see handle_touch. */
+	.globl	touch, touch_start, touch_end
+touch:
+touch_start:
+	test	%esi, %esi
+	jnz	1f
+	mov	(%rdi), %al
+	ret
+1:	lock	orb $0, (%rdi)
+touch_end:
+	ret
+
 /*
  * long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size)
  * 0, 1: not what was expected, or -EFAULT.

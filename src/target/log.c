@@ -211,7 +211,6 @@ void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t
 void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations)
 {
 	uint64_t here = position(thread);
-	note_code(thread, here);
 	order_signal(thread, here);
 	uint8_t *at = room(thread);
 	struct event_signal event = {
@@ -225,6 +224,8 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 
 	if (at)
 		commit(thread, encode_signal(coder_of(thread->log), at, here, &event), here);
+	/* Behind it: the iterations are those of the instruction as it was, which may have overwritten itself. */
+	note_code(thread, here);
 }
 
 void log_state(struct thread *thread, uint64_t here, enum state_kind kind, const void *vectors)

@@ -67,9 +67,11 @@ static uint64_t performed(const struct thread *thread)
 	return position(thread) - 1;
 }
 
-/* Is there a shadow to work on? Makes one where there is none yet. */
+/* Is there a shadow to work on? Makes one where there is none yet. The kernel's half has none, and no end either. */
 static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
 {
+	if ((int64_t)address < 0)
+		return false;
 	if (address < FOLD && !info()->low_memory) {
 		surface(thread);
 		if (!shadow_fold(thread, address, performed(thread)))

@@ -731,6 +731,21 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		deliver_fault(thread, number, siginfo, context);
 }
 
+/*
+ * A fault of an instruction that the stub performs, between two iterations of it: the program's registers are in place
+ * but for what the CPU sets when it is to go on with the same instruction.
+ */
+static void handle_touch(
+        struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
+{
+	if ((context->mcontext.err & PAGE_FAULT_WRITE) && info()->watched_pages &&
+	        write_watched_page(thread, siginfo->address, thread->regs.pc))
+		return;
+	thread->slots[SLOT_POSITION]--;
+	thread->regs.flags |= FLAG_RF;
+	deliver_fault(thread, number, siginfo, context);
+}
+
 /* See trap_here. */
 static void handle_own_trap(
         struct thread *thread, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
@@ -925,6 +940,8 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	uint64_t recovery = fault ? recovery_of(rip) : 0;
 	if (recovery)
 		context->mcontext.rip = recovery;
+	else if (fault && within(rip, touch_start, touch_end))
+		handle_touch(thread, number, siginfo, context);
 	else if (fault && thread->probing == PROBE_VSYSCALL && rip == thread->regs.pc)
 		context->mcontext.rip = (uint64_t)vsyscall_fault;
 	else if (fault && thread->probing == PROBE_TRAP)

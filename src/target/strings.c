@@ -13,7 +13,8 @@
  * element that crosses the border is a piece of its own.
  *
  * Between two pieces the registers are what they are between two iterations. A
- * fault, a trap or a signal is due then. When the instruction is entered again at
+ * fault, a trap or a signal is due then. A fault is raised by touching what the element
+ * touches: the instruction itself may be another by now, it can overwrite itself. When the instruction is entered again at
  * the same position, nothing has been executed in between, as when the signal was
  * ignored: it then goes on counting iterations, because the log knows of one
  * execution only.
@@ -36,6 +37,7 @@ struct string {
 	unsigned reach;  /* a piece does not go beyond so many aligned bytes */
 	bool backward;
 	bool narrow;          /* 32-bit addresses and count */
+	bool refused;         /* the piece that is done now could not be done before */
 	uint64_t source_base; /* of the segment */
 	struct extent source, destination;
 };
@@ -170,6 +172,28 @@ static bool check_but(struct string *s, struct extent e, const struct extent *se
 	return check(s, e.low, settled->low) && check(s, settled->high, e.high);
 }
 
+/*
+ * The element at the address cannot be accessed. Before the first iteration the instruction itself may say how it
+ * faults. Comes back when the memory is there now: the piece is to be tried again.
+ */
+static void refuse(struct string *s, uint64_t address, bool writes)
+{
+	struct thread *thread = s->thread;
+	uint64_t last = address + s->size - 1;
+
+	if (!thread->iterations || (thread->mask & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS))))
+		fault_natively(thread);
+	touch((void *)address, writes);
+	if (last / PAGE_BYTES != address / PAGE_BYTES)
+		touch((void *)(last & -(uint64_t)PAGE_BYTES), writes);
+	if (s->refused) {
+		/* It is no fault: there is no room for its shadow. */
+		thread->slots[SLOT_POSITION]--;
+		release(thread);
+	}
+	s->refused = true;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -188,23 +212,26 @@ static uint64_t within_reach(const struct string *s, uint64_t address)
 /*
  * Settles a piece, and all that the instruction may yet read up to the end of its
  * page or line: that is cheaper at once, and touches no page that the piece does
- * not. `other` is the extent of the other stream.
+ * not. `other` is the extent of the other stream. False: to be tried again.
  */
-static void settle(struct string *s, struct extent *settled, uint64_t address, uint64_t count,
+static bool settle(struct string *s, struct extent *settled, uint64_t address, uint64_t count,
         const struct extent *other)
 {
 	struct extent piece = extent_of(s, address, count);
 	struct extent wanted = extent_of(s, address, least(remaining(s), within_reach(s, address)));
 
 	if (contains(settled, &piece))
-		return;
+		return true;
 	if (s->backward && settled->low < wanted.high && settled->high >= wanted.high)
 		wanted.high = settled->low;
 	else if (!s->backward && settled->high > wanted.low && settled->low <= wanted.low)
 		wanted.low = settled->high;
-	if (!check_but(s, wanted, other))
-		fault_natively(s->thread);
+	if (!check_but(s, wanted, other)) {
+		refuse(s, address, false);
+		return false;
+	}
 	extend(s, settled, wanted);
+	return true;
 }
 
 /* The settled bytes of a piece; those of an element that crosses a page are brought together in `spare`. */
@@ -266,17 +293,20 @@ static uint64_t piece_size(const struct string *s)
 	return count;
 }
 
-static void store(struct string *s, const void *from, uint64_t count)
+/* How many elements were stored: all, or none, and it is to be tried again. */
+static uint64_t store(struct string *s, const void *from, uint64_t count)
 {
 	struct extent e = extent_of(s, destination_address(s), count);
 	bool crosses = e.low / PAGE_BYTES != (e.high - 1) / PAGE_BYTES;
 
 	/* An element is stored as a whole or not at all. */
-	if (crosses && probe_write((void *)e.low, e.high - e.low) < 0)
-		fault_natively(s->thread);
-	if (store_program(s->thread, e.low, from, e.high - e.low) < 0)
-		fault_natively(s->thread);
+	if ((crosses && probe_write((void *)e.low, e.high - e.low) < 0) ||
+	        store_program(s->thread, e.low, from, e.high - e.low) < 0) {
+		refuse(s, destination_address(s), true);
+		return 0;
+	}
 	extend(s, &s->destination, e);
+	return count;
 }
 
 /* What a movs piece writes it must not read. Upwards, what lies below its source may be overwritten. */
@@ -295,12 +325,12 @@ static uint64_t do_movs(struct string *s, uint64_t count)
 	uint8_t spare[8];
 
 	count = apart(s, count);
-	settle(s, &s->source, source_address(s), count, &s->destination);
+	if (!settle(s, &s->source, source_address(s), count, &s->destination))
+		return 0;
 	const uint8_t *bytes = settled_bytes(s, source_address(s), count, spare);
 	/* One element may overlap itself: all of it is read before it is written. */
 	uint64_t one = element(s, bytes, count, 0);
-	store(s, count == 1 ? (const void *)&one : bytes, count);
-	return count;
+	return store(s, count == 1 ? (const void *)&one : bytes, count);
 }
 
 /*
@@ -317,14 +347,12 @@ static uint64_t do_stos(struct string *s, uint64_t count)
 
 	if (ready >= sizeof pattern && (stored->low ^ (stored->low + ready - 1)) >> FOLD_BIT == 0) {
 		count = least(count, ready / s->size);
-		store(s, shadow_of(s->thread, stored->low), count);
-		return count;
+		return store(s, shadow_of(s->thread, stored->low), count);
 	}
 	for (unsigned i = 0; i < 8; i++)
 		pattern[i] = (s->thread->regs.gpr[RAX] & mask) * repeated[s->size];
 	count = least(count, sizeof pattern / s->size);
-	store(s, pattern, count);
-	return count;
+	return store(s, pattern, count);
 }
 
 static uint64_t do_lods(struct string *s, uint64_t count)
@@ -332,7 +360,8 @@ static uint64_t do_lods(struct string *s, uint64_t count)
 	uint64_t *rax = &s->thread->regs.gpr[RAX], value;
 	uint8_t spare[8];
 
-	settle(s, &s->source, source_address(s), count, &s->destination);
+	if (!settle(s, &s->source, source_address(s), count, &s->destination))
+		return 0;
 	value = element(s, settled_bytes(s, source_address(s), count, spare), count, count - 1);
 	if (s->size >= 4)
 		*rax = value;
@@ -372,8 +401,9 @@ static uint64_t do_cmps(struct string *s, uint64_t count)
 	uint8_t spare_left[8], spare_right[8];
 	uint64_t a, b, done = 0;
 
-	settle(s, &s->source, source_address(s), count, &s->destination);
-	settle(s, &s->destination, destination_address(s), count, &s->source);
+	if (!settle(s, &s->source, source_address(s), count, &s->destination) ||
+	        !settle(s, &s->destination, destination_address(s), count, &s->source))
+		return 0;
 	const uint8_t *left = settled_bytes(s, source_address(s), count, spare_left);
 	const uint8_t *right = settled_bytes(s, destination_address(s), count, spare_right);
 	do {
@@ -391,7 +421,8 @@ static uint64_t do_scas(struct string *s, uint64_t count)
 	uint64_t a = s->thread->regs.gpr[RAX] & mask, b, done = 0;
 	uint8_t spare[8];
 
-	settle(s, &s->destination, destination_address(s), count, &s->source);
+	if (!settle(s, &s->destination, destination_address(s), count, &s->source))
+		return 0;
 	const uint8_t *bytes = settled_bytes(s, destination_address(s), count, spare);
 	do {
 		b = element(s, bytes, count, done);
@@ -409,6 +440,7 @@ static void check_address(struct string *s, uint64_t address)
 	check_alignment(s->thread, address, s->size);
 }
 
+/* How many iterations were done: 0 when it is to be tried again. */
 static uint64_t do_piece(struct string *s)
 {
 	uint64_t count = piece_size(s);
@@ -495,9 +527,13 @@ bool emulate_string(struct thread *thread, unsigned argument)
 		return true;
 	}
 	for (;;) {
-		advance(&s, do_piece(&s));
-		if (is_done(&s))
-			return true;
+		uint64_t done = do_piece(&s);
+		if (done) {
+			s.refused = false;
+			advance(&s, done);
+			if (is_done(&s))
+				return true;
+		}
 		if ((thread->regs.flags & FLAG_TF) || __atomic_load_n(&thread->pending, __ATOMIC_RELAXED))
 			return false;
 	}

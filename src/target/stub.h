@@ -104,7 +104,7 @@ struct recovery {
 };
 extern const struct recovery recoveries[], recoveries_end[];
 extern const char release_entry[], probe_start[], probe_jump[], signal_entry[], return_window_start[],
-        return_window_end[];
+        return_window_end[], touch_start[], touch_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
 /* Gives a system call up before it was made: a signal is pending; it is made again after the handler. */
@@ -122,6 +122,7 @@ long load_line(void *to, const void *from);
 long restore_direct(const void *from, unsigned what, uint32_t low, uint32_t high);
 long match_lines(const void *memory, const void *shadow, size_t count);
 long probe_write(void *at, size_t size);
+void touch(void *at, bool writes);
 long exchange_direct(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);
 
 /* ---- where things are ---- */

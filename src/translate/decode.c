@@ -701,19 +701,25 @@ static bool has_register_form(const struct instruction *instruction, const Zydis
 	return true;
 }
 
-/* Does it leave something in the vector or x87 registers? */
-static bool changes_vectors(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+/*
+ * May it leave something in the vector or x87 registers? Operands do not tell: what reads an MMX register changes the
+ * x87 stack, and what converts a number in memory may set a flag in mxcsr.
+ */
+static bool changes_vectors(const ZydisDecodedInstruction *zydis)
 {
-	if (zydis->meta.category == ZYDIS_CATEGORY_XSAVE || zydis->meta.category == ZYDIS_CATEGORY_X87_ALU ||
-	        zydis->meta.category == ZYDIS_CATEGORY_SSE || zydis->meta.category == ZYDIS_CATEGORY_XSAVEOPT)
+	switch (zydis->meta.isa_ext) {
+	case ZYDIS_ISA_EXT_BASE:
+	case ZYDIS_ISA_EXT_LONGMODE:
+	case ZYDIS_ISA_EXT_BMI1:
+	case ZYDIS_ISA_EXT_BMI2:
+	case ZYDIS_ISA_EXT_LZCNT:
+	case ZYDIS_ISA_EXT_MOVBE:
+	case ZYDIS_ISA_EXT_ADOX_ADCX:
+	case ZYDIS_ISA_EXT_RDWRFSGS:
+		return false;
+	default:
 		return true;
-	for (unsigned i = 0; i < zydis->operand_count; i++) {
-		if (!is_general(&operands[i]) && operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
-		        ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_FLAGS &&
-		        ZydisRegisterGetClass(operands[i].reg.value) != ZYDIS_REGCLASS_IP)
-			return true;
 	}
-	return false;
 }
 
 static unsigned log2_of(unsigned bits)
@@ -898,7 +904,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		return;
 	}
 	if (instruction->kind == KIND_EMULATE && EMULATE_KIND(instruction->detail) == EMULATE_NATIVE) {
-		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
+		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis));
 		return;
 	}
 	/* Selectors are the system's, and loading one changes a base. */
@@ -936,7 +942,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		        instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
 	}
 	if (!instruction->access)
-		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis, operands));
+		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis));
 }
 
 static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,

@@ -10,6 +10,7 @@ SNIPPET(load_16, "movups (%rdi), %xmm3; ret");
 SNIPPET(load_16_aligned, "movaps (%rdi), %xmm3; ret");
 SNIPPET(store_32, "vmovdqu %ymm3, (%rdi); vzeroupper; ret");
 SNIPPET(rmw, "addl $5, (%rdi); ret");
+SNIPPET(locked, "lock xadd %rsi, (%rdi); ret");
 SNIPPET(load_keeps, "mov $77, %eax; mov $1, %ecx; cmp %eax, %eax; add (%rdi), %rax; ret");
 SNIPPET(two_operands, "cmpsq; ret");
 SNIPPET(harmless, "prefetcht0 (%rdi); prefetchnta (%rdi); prefetchw (%rdi); nopl (%rdi); nopw "
@@ -41,6 +42,7 @@ int main(void)
 	NAME_SNIPPET(load_16_aligned);
 	NAME_SNIPPET(store_32);
 	NAME_SNIPPET(rmw);
+	NAME_SNIPPET(locked);
 	NAME_SNIPPET(load_keeps);
 	NAME_SNIPPET(two_operands);
 	NAME_SNIPPET(clflush_);
@@ -59,6 +61,9 @@ int main(void)
 	expect_fault("rbp, not canonical", load_rbp, SIGBUS, 6, not_canonical[1], 0);
 	expect_fault("push, not canonical", push_bad, SIGBUS, 6, not_canonical[1], 0);
 	expect_fault("kernel address", load_8, SIGSEGV, 0, 0xffffffff81000000, 0);
+	/* Behind the last bytes there is no address at all. */
+	expect_fault("locked, at the end of all addresses", locked, SIGSEGV, 0, 0xfffffffffffffffe, 0);
+	expect_fault("locked, last eight bytes", locked, SIGSEGV, 0, 0xfffffffffffffff8, 0);
 	expect_fault("null", load_8, SIGSEGV, 0, 0, 0);
 	expect_fault("store to null", store_8, SIGSEGV, 0, 8, 0);
 

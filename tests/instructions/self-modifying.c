@@ -53,6 +53,30 @@ static void next_instruction(unsigned char *code)
 	printf("next instruction: right\n");
 }
 
+/*
+ * rep movsb overwrites itself with what is no instruction and goes on, until its source ends: the fault is that of
+ * the instruction that is no longer there.
+ */
+static void over_itself(unsigned char *code, unsigned char *to, unsigned at)
+{
+	static const unsigned char copy[] = {0x48, 0x89, 0xd1, 0xf3, 0xa4, 0xc3}; /* mov rcx, rdx; rep movsb; ret */
+	unsigned char *source = guarded("source", 2), *end = source + 2 * PAGE;
+	unsigned size = (unsigned)(code + at + 200 - to);
+
+	for (unsigned n = 0; n < 3; n++) {
+		memcpy(code + at, copy, sizeof copy);
+		memset(end - size, n == 0 ? 0x06 : n == 1 ? 0x90 : 0xc3, size); /* no instruction, nop, ret */
+		CHECK(faults(code + at, ADDRESS(to), ADDRESS(end - size), size + 50, 0));
+		show_fault("over itself");
+		CHECK_EQ(caught.signal, SIGSEGV);
+		CHECK_EQ(caught.pc, ADDRESS(code + at + 3));
+		CHECK_EQ(caught.registers[REG_RCX], 50);
+		CHECK_EQ(caught.registers[REG_RSI], ADDRESS(end));
+		CHECK_EQ(caught.registers[REG_RDI], ADDRESS(to) + size);
+		CHECK(memcmp(to, end - size, size) == 0);
+	}
+}
+
 static void protections(unsigned char *code)
 {
 	for (uint32_t n = 0; n < 300; n++) {
@@ -143,13 +167,17 @@ int main(void)
 	unsigned char *code =
 	        mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(code != MAP_FAILED);
-	setvbuf(stdout, NULL, _IOLBF, 0);
+	catch_faults();
+	name_range("code", code, 2 * PAGE);
 	in_place(code);
 	next_instruction(code);
 	by_the_kernel(code);
 	by_another_thread(code);
 	two_views();
 	protections(code + PAGE);
+	over_itself(code, code + 1000, 1200);
+	over_itself(code + PAGE, code + PAGE - 100, 1200); /* from another page on */
+	printf("over itself: right\n");
 	/* The program reads its own code as it wrote it. */
 	CHECK(memcmp(code + 400, "\x31\xc0\xb9\x0a", 4) == 0);
 	return 0;

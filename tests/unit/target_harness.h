@@ -335,6 +335,23 @@ _Noreturn void fault_natively(struct thread *thread)
 	longjmp(stub_fault, 1);
 }
 
+uint64_t touched_address; /* where a fault was raised without the instruction itself */
+
+void touch(void *at, bool writes)
+{
+	if (!(writes ? page_writable((uint64_t)at) : page_readable((uint64_t)at))) {
+		touched_address = (uint64_t)at;
+		longjmp(stub_fault, 1);
+	}
+}
+
+_Noreturn void release(struct thread *thread)
+{
+	(void)thread;
+	fail_msg("released");
+	abort();
+}
+
 _Noreturn void stub_panic(const char *what, uint64_t value)
 {
 	fail_msg("%s %#lx", what, value);

@@ -106,6 +106,7 @@ static bool emulate(const struct registers *regs, unsigned argument)
 	stub_thread.regs = *regs;
 	stub_thread.pending = 0;
 	stub_position += 5;
+	touched_address = 0;
 	if (setjmp(stub_fault))
 		return true;
 	while (!emulate_string(&stub_thread, argument)) {
@@ -143,6 +144,8 @@ static void compare_with_cpu(unsigned argument, const struct outcome *native)
 	stub_thread.regs.flags &= ~FLAG_TF;
 	if (!faulted)
 		return;
+	if (touched_address && touched_address != native->address)
+		MISMATCH("fault at %#lx, not %#lx", touched_address, native->address);
 	struct outcome again = native_run(&stub_thread.regs, case_code, case_size);
 
 	if (!again.faulted || again.signal != native->signal || again.address != native->address ||
