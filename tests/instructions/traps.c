@@ -55,6 +55,23 @@ TRAP(sixteen_bytes, ".byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66,
                     "0x66, 0x66, 0x90");
 SNIPPET(bad_iret, "mov $0x1230, %edi; push %rdi; push %rdi; pushfq; push %rdi; push %rdi; iretq");
 
+/* A handler sees the flags, although nobody else will; there are two ways of different lengths to the trap. */
+#define FLAGS(name, trap)                                                                                    \
+	SNIPPET(name, "test %rsi, %rsi; jz 1f; nop; nop; cmp $9, %rsi\n1: " trap "; xor %eax, %eax; ret")
+FLAGS(int3_flags, "int3");
+FLAGS(int1_flags, ".byte 0xf1");
+FLAGS(int_20_flags, ".byte 0xcd, 0x20");
+FLAGS(ud2_flags, "ud2");
+
+static void check_flags(const char *name, const char *code)
+{
+	for (uint64_t n = 0; n < 4; n++) {
+		CHECK(faults(code, 0, n, 0, 0));
+		printf("%s after %llu: flags %#llx\n", name, (unsigned long long)n,
+		        (unsigned long long)caught.registers[REG_EFL] & 0x8d5);
+	}
+}
+
 enum { NONE = -1, EITHER = -2 }; /* some hypervisors report int1 at its own pc, not at the next */
 
 static const struct {
@@ -98,5 +115,9 @@ int main(void)
 			CHECK(!traps[n].signal || caught.signal == traps[n].signal);
 		}
 	}
+	check_flags("int3", int3_flags);
+	check_flags("int1", int1_flags);
+	check_flags("int 20", int_20_flags);
+	check_flags("ud2", ud2_flags);
 	return 0;
 }
