@@ -836,8 +836,8 @@ static void look_again(struct space *space, struct memory *memory, uint32_t regi
 {
 	if (!region_unchanged(space, memory, &space->regions.items[region]))
 		region_sleep(space, region);
-	else
-		region_revive(space, memory, region);
+	else if (region_revive(space, memory, region))
+		tell_sources(space, memory, &space->regions.items[region]);
 }
 
 static void page_remapped(struct space *space, struct memory *memory, uint32_t number, bool protection_kept)

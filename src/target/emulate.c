@@ -227,13 +227,7 @@ static void emulate_x87_env16(struct thread *thread, bool save)
 		__asm__ volatile("data16 fnstenv %0" : "=m"(image));
 	if (environment.rest[2] && program_pc_of_low(environment.rest[2], &cached, &pc))
 		memcpy(&image.bytes[6], &pc, 2);
-	if (thread->pending) {
-		/* A signal that was captured meanwhile must find what fnsave left. */
-		uint8_t *kept = (uint8_t *)thread + THREAD_FPSTATE;
-		__asm__ volatile("fxsave64 %0" : "+m"(*(uint8_t(*)[512])kept));
-		if (((struct fpstate_software *)(kept + FPSTATE_SOFTWARE))->magic1 == FPSTATE_MAGIC1)
-			*(uint64_t *)(kept + 512) |= 3;
-	}
+	renew_fpstate(thread);
 	write_program(at, &image, size);
 }
 
@@ -337,6 +331,33 @@ static void emulate_random(struct registers *regs, bool seed, unsigned number, u
 	regs->flags = merge_status(regs->flags, flags);
 }
 
+/* The stub has never changed one. */
+static uint16_t selector(unsigned number)
+{
+	uint16_t value;
+
+	switch (number) {
+	case 0:
+		__asm__("mov %%es, %0" : "=r"(value));
+		break;
+	case 1:
+		__asm__("mov %%cs, %0" : "=r"(value));
+		break;
+	case 2:
+		__asm__("mov %%ss, %0" : "=r"(value));
+		break;
+	case 3:
+		__asm__("mov %%ds, %0" : "=r"(value));
+		break;
+	case 4:
+		__asm__("mov %%fs, %0" : "=r"(value));
+		break;
+	default:
+		__asm__("mov %%gs, %0" : "=r"(value));
+	}
+	return value;
+}
+
 static void emulate_result(struct registers *regs, unsigned argument)
 {
 	unsigned number = argument >> 4 & 15, width = argument >> 8;
@@ -357,6 +378,9 @@ static void emulate_result(struct registers *regs, unsigned argument)
 		__asm__ volatile("rdtscp" : "=c"(processor) : : "rax", "rdx");
 		set_register(regs, number, width, processor);
 		break;
+	case RESULT_SELECTOR ... 15:
+		set_register(regs, number, width, selector((argument & 15) - RESULT_SELECTOR));
+		break;
 	default:
 		emulate_random(regs, (argument & 15) == RESULT_RDSEED, number, width);
 	}
@@ -367,15 +391,13 @@ static void emulate_result(struct registers *regs, unsigned argument)
 
 /*
  * fxrstor and xrstor, from the shadow. The registers are the program's all the time, so this
- * is it. False: a signal comes first, which must find what was there before.
+ * is it.
  */
-static bool emulate_restore(struct thread *thread, unsigned what)
+static void emulate_restore(struct thread *thread, unsigned what)
 {
 	uint64_t address = thread->slots[SLOT_ADDRESS], header[2];
 	uint64_t wanted = thread->regs.gpr[RAX] & 7 /* x87, SSE, AVX */;
 
-	if (thread->pending)
-		return false;
 	if (!shadow_check(thread, address, what & RESTORE_EXTENDED ? XSAVE_HEADER + 64 : XSAVE_HEADER))
 		fault_natively(thread);
 	if (what & RESTORE_EXTENDED) {
@@ -385,7 +407,7 @@ static bool emulate_restore(struct thread *thread, unsigned what)
 	}
 	if (restore_direct(shadow_of(thread, address), what, (uint32_t)wanted, 0) < 0)
 		fault_natively(thread);
-	return true;
+	renew_fpstate(thread);
 }
 
 static void emulate_fs_base(struct thread *thread, unsigned argument)
@@ -443,10 +465,8 @@ void handle_emulate(struct thread *thread)
 	case EMULATE_STATE:
 		step_natively(thread);
 	case EMULATE_RESTORE:
-		if (emulate_restore(thread, argument))
-			break;
-		thread->slots[SLOT_POSITION]--;
-		return;
+		emulate_restore(thread, argument);
+		break;
 	case EMULATE_VSYSCALL:
 		emulate_vsyscall(thread);
 		return;

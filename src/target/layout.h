@@ -42,6 +42,8 @@
 
 /* Inside a thread's stride (segment 0). */
 #define THREAD_FPSTATE        0x1000 /* vector state of a captured signal */
+#define THREAD_RETURNED       0x2800 /* vector state that rt_sigreturn is about to restore */
+#define THREAD_FPSTATE_BYTES  (THREAD_RETURNED - THREAD_FPSTATE)
 #define THREAD_ACTIONS        0x4000 /* a private table of signal actions, see struct thread */
 #define THREAD_STACK_TOP      0xa000 /* the stub's stack grows down from here */
 #define THREAD_ALTSTACK       0xa000 /* the kernel's signal frames */

@@ -35,30 +35,19 @@ static long read_line(const struct thread *thread, uint64_t words[WORDS], uint64
 	return load_line(words, (const void *)line);
 }
 
-static bool check_line(struct thread *thread, uint64_t here, uint64_t line)
+/* Makes the shadow of a line what was read, and logs what differed. */
+static void take_line(struct thread *thread, uint64_t here, uint64_t line, const uint64_t words[WORDS])
 {
-	uint64_t words[WORDS], *shadow = shadow_of(thread, line);
+	uint64_t *shadow = shadow_of(thread, line);
 	uint8_t mask = 0;
 
-	if (read_line(thread, words, line) < 0)
-		return false;
 	for (unsigned i = 0; i < WORDS; i++)
 		mask |= (words[i] != shadow[i]) << i;
 	if (!mask)
-		return true;
+		return;
 	log_patch(thread, here, line, mask, words);
 	for (unsigned i = 0; i < WORDS; i++)
 		shadow[i] = words[i];
-	return true;
-}
-
-static bool check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
-{
-	for (uint64_t line = address & -LINE; line < address + size; line += LINE) {
-		if (!check_line(thread, here, line))
-			return false;
-	}
-	return true;
 }
 
 /* The position of the instruction that the stub performs: it is counted already. */
@@ -86,9 +75,32 @@ static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
 
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 {
+	uint64_t words[WORDS];
+
 	if (!make_ready(thread, address, size))
 		return false;
-	return check_at(thread, performed(thread), address, size);
+	for (uint64_t line = address & -LINE; line < address + size; line += LINE) {
+		if (read_line(thread, words, line) < 0)
+			return false;
+		take_line(thread, performed(thread), line, words);
+	}
+	return true;
+}
+
+/*
+ * What the program itself has just loaded, or could have: the kernel need not be asked whether that is possible, also
+ * while it blocks signals.
+ */
+static bool check_loaded(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
+{
+	uint64_t words[WORDS];
+
+	for (uint64_t line = address & -LINE; line < address + size; line += LINE) {
+		if (load_line(words, (const void *)line) < 0)
+			return false;
+		take_line(thread, here, line, words);
+	}
+	return true;
 }
 
 /* Which bytes of the word at `at` are in [low, high). */
@@ -209,17 +221,16 @@ void handle_access(struct thread *thread)
 	thread->counted = 0;
 	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
 	if (what & ACCESS_READ)
-		possible = check_at(thread, here, address, size);
+		possible = check_loaded(thread, here, address, size);
 	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing.
 	 */
 	if (what & ACCESS_WRITE)
-		possible = probe_write((void *)address, size) == 0 && check_at(thread, here, address, size);
+		possible = probe_write((void *)address, size) == 0 && check_loaded(thread, here, address, size);
 	if (what & ACCESS_COPY)
 		write_program(address, shadow_of(thread, address), size);
 	if (!possible) {
+		/* It is gone meanwhile. */
 		surface(thread);
-		/* That the kernel cannot copy from there does not mean that the program cannot: the vdso's
-		 * data. */
 		step_natively(thread);
 	}
 	note_code(thread, here);

@@ -557,8 +557,27 @@ static void keep_fpstate(struct thread *thread, const struct kernel_ucontext *co
 {
 	uint64_t fpstate = context->mcontext.fpstate;
 
-	if (fpstate)
-		memcpy((char *)thread + THREAD_FPSTATE, (void *)fpstate, fpstate_size(fpstate));
+	if (!fpstate)
+		return;
+	if (fpstate_size(fpstate) > THREAD_FPSTATE_BYTES)
+		stub_panic("vector state of bytes", fpstate_size(fpstate));
+	memcpy((char *)thread + THREAD_FPSTATE, (void *)fpstate, fpstate_size(fpstate));
+}
+
+/* The stub has changed the vector state for the program: a signal that is being kept comes after that. */
+void renew_fpstate(struct thread *thread)
+{
+	uint8_t *kept = (uint8_t *)thread + THREAD_FPSTATE;
+	const struct fpstate_software *software = (const struct fpstate_software *)(kept + FPSTATE_SOFTWARE);
+
+	if (!thread->pending)
+		return;
+	if (software->magic1 == FPSTATE_MAGIC1)
+		__asm__ volatile("xsave64 %0"
+		                 : "+m"(*(uint8_t(*)[THREAD_FPSTATE_BYTES])kept)
+		                 : "a"((uint32_t)software->features), "d"((uint32_t)(software->features >> 32)));
+	else
+		__asm__ volatile("fxsave64 %0" : "+m"(*(uint8_t(*)[FPSTATE_LEGACY])kept));
 }
 
 /*
@@ -1021,7 +1040,7 @@ static bool read_fpstate(uint8_t *image, uint64_t fpstate)
 	if (read_program(image, fpstate, FPSTATE_LEGACY) < 0)
 		return false;
 	size = fpstate_size((uint64_t)image);
-	if (size > FPSTATE_LEGACY && size <= THREAD_ACTIONS - THREAD_FPSTATE &&
+	if (size > FPSTATE_LEGACY && size <= THREAD_FPSTATE_BYTES &&
 	        read_program(image, fpstate, size) == 0 && is_extended(image, size))
 		return true;
 	memset(image + FPSTATE_LEGACY, 0, XSAVE_BYTES - FPSTATE_LEGACY);
@@ -1031,11 +1050,11 @@ static bool read_fpstate(uint8_t *image, uint64_t fpstate)
 
 /*
  * The kernel shall restore the vector state that the log has, not what somebody may
- * put in the frame meanwhile.
+ * put in the frame meanwhile. A signal that is captured before it does has a place of its own.
  */
 static void record_sigreturn(struct thread *thread, struct kernel_ucontext *context)
 {
-	uint8_t *image = (uint8_t *)thread + THREAD_FPSTATE;
+	uint8_t *image = (uint8_t *)thread + THREAD_RETURNED;
 	uint64_t fpstate = context->mcontext.fpstate;
 	bool known = read_fpstate(image, fpstate);
 

@@ -393,6 +393,7 @@ uint64_t signal_thread(uint64_t gs_base, uint64_t stack);
 void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context);
 _Noreturn void deliver_pending(struct thread *thread);
 void requeue_pending(struct thread *thread);
+void renew_fpstate(struct thread *thread);
 void syscall_sigaction(struct thread *thread);
 void syscall_sigprocmask(struct thread *thread);
 void syscall_sigaltstack(struct thread *thread);

@@ -507,6 +507,13 @@ static bool classify_result(struct instruction *instruction, const ZydisDecodedI
 	case ZYDIS_MNEMONIC_RDPID:
 		what = RESULT_RDPID;
 		break;
+	case ZYDIS_MNEMONIC_MOV:
+		if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+		        operands[1].type != ZYDIS_OPERAND_TYPE_REGISTER ||
+		        ZydisRegisterGetClass(operands[1].reg.value) != ZYDIS_REGCLASS_SEGMENT)
+			return false;
+		what = RESULT_SELECTOR + (unsigned)(operands[1].reg.value - ZYDIS_REGISTER_ES);
+		break;
 	default:
 		return false;
 	}
@@ -703,10 +710,13 @@ static bool has_register_form(const struct instruction *instruction, const Zydis
 
 /*
  * May it leave something in the vector or x87 registers? Operands do not tell: what reads an MMX register changes the
- * x87 stack, and what converts a number in memory may set a flag in mxcsr.
+ * x87 stack, and what converts a number in memory may set a flag in mxcsr. And where the kernel does an instruction in
+ * the CPU's place, the trap of a single step comes after the next one.
  */
 static bool changes_vectors(const ZydisDecodedInstruction *zydis)
 {
+	if (is_umip(zydis->mnemonic))
+		return true;
 	switch (zydis->meta.isa_ext) {
 	case ZYDIS_ISA_EXT_BASE:
 	case ZYDIS_ISA_EXT_LONGMODE:

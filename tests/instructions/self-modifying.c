@@ -53,6 +53,30 @@ static void next_instruction(unsigned char *code)
 	printf("next instruction: right\n");
 }
 
+/* add rdi, first; nop; nop; lea eax, [rdi+second]; ret */
+static void write_sum(unsigned char *code, unsigned char first, unsigned char second)
+{
+	const unsigned char sum[] = {0x48, 0x83, 0xc7, first, 0x90, 0x90, 0x8d, 0x47, second, 0xc3};
+
+	CHECK(mprotect(code, PAGE, PROT_READ | PROT_WRITE) == 0);
+	memcpy(code, sum, sizeof sum);
+	CHECK(mprotect(code, PAGE, PROT_READ | PROT_EXEC) == 0);
+}
+
+/* The second half is entered by itself, is another for a while, and is then entered from another first half. */
+static void comes_back(unsigned char *code)
+{
+	for (unsigned char n = 0; n < 30; n++) {
+		write_sum(code, 5, 7);
+		CHECK_EQ(call(code + 6, 1, 0, 0, 0), 8);
+		write_sum(code, n, 40 + n);
+		CHECK_EQ(call(code, 1, 0, 0, 0), 41u + 2 * n);
+		write_sum(code, 50 + n, 7);
+		CHECK_EQ(call(code, 1, 0, 0, 0), 58u + n);
+	}
+	printf("comes back: right\n");
+}
+
 /*
  * rep movsb overwrites itself with what is no instruction and goes on, until its source ends: the fault is that of
  * the instruction that is no longer there.
@@ -175,6 +199,7 @@ int main(void)
 	by_another_thread(code);
 	two_views();
 	protections(code + PAGE);
+	comes_back(mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 	over_itself(code, code + 1000, 1200);
 	over_itself(code + PAGE, code + PAGE - 100, 1200); /* from another page on */
 	printf("over itself: right\n");
