@@ -63,6 +63,7 @@ static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
 		return false;
 	if (address < FOLD && !info()->low_memory) {
 		surface(thread);
+		settle_x87_pc(thread); /* all code is about to be translated anew */
 		if (!shadow_fold(thread, address, performed(thread)))
 			return false;
 	}

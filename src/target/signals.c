@@ -580,6 +580,17 @@ void renew_fpstate(struct thread *thread)
 		__asm__ volatile("fxsave64 %0" : "+m"(*(uint8_t(*)[FPSTATE_LEGACY])kept));
 }
 
+/* Puts the program's pc into the x87 unit itself, before the code cache forgets what was where. */
+void settle_x87_pc(struct thread *thread)
+{
+	uint8_t image[FPSTATE_LEGACY] __attribute__((aligned(16))) = {0};
+
+	__asm__ volatile("fxsave64 %0" : "+m"(image));
+	fix_fpstate_pc((uint64_t)image);
+	__asm__ volatile("fxrstor64 %0" : : "m"(image));
+	renew_fpstate(thread);
+}
+
 /*
  * Keeps the signal until the stub is done. Only a fault signal sent by somebody
  * can come while another one is being kept.
@@ -844,6 +855,7 @@ static bool handle_shadow_fault(
 		thread->stepping = STEP_NONE;
 		queue_to_self(thread->info.number, &thread->info);
 	}
+	fix_fpstate_pc(c->fpstate); /* all code is about to be translated anew */
 	if ((int64_t)siginfo->address < 0 && shadow_fold(thread, address, position(thread)))
 		context_to_resume(thread, context);
 	else

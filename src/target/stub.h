@@ -394,6 +394,7 @@ void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_u
 _Noreturn void deliver_pending(struct thread *thread);
 void requeue_pending(struct thread *thread);
 void renew_fpstate(struct thread *thread);
+void settle_x87_pc(struct thread *thread);
 void syscall_sigaction(struct thread *thread);
 void syscall_sigprocmask(struct thread *thread);
 void syscall_sigaltstack(struct thread *thread);
