@@ -270,13 +270,29 @@ bool shadow_covers(uint64_t start, uint64_t end)
 	return false;
 }
 
+/* The program may have limited its address space, but not ours: it may have as much more as we take. */
+static bool raise_limit(uint64_t size)
+{
+	struct {
+		uint64_t soft, hard;
+	} limit;
+
+	if (syscall4(__NR_prlimit64, 0, K_RLIMIT_AS, 0, &limit) < 0 || limit.soft == K_RLIM_INFINITY ||
+	        limit.hard - limit.soft < size)
+		return false;
+	limit.soft += size;
+	return syscall4(__NR_prlimit64, 0, K_RLIMIT_AS, &limit, 0) == 0;
+}
+
 static long map_shadow(struct range window, uint64_t distance)
 {
 	struct range shadow = shadow_range(window, distance);
-	uint64_t start = shadow.start, end = shadow.end;
-	uint64_t at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
-	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
+	uint64_t start = shadow.start, end = shadow.end, at;
 
+	do
+		at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
+		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
+	while (at == -(uint64_t)K_ENOMEM && raise_limit(end - start));
 	if (at != start)
 		return -K_ENOMEM;
 	syscall3(__NR_madvise, start, end - start, K_MADV_DONTDUMP);

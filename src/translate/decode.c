@@ -984,8 +984,9 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	instruction->kill |= LIVE_FLAGS(overwritten) | LIVE_SHOWN(overwritten);
 	if (instruction->may_fault)
 		instruction->use |= LIVE_SHOWN(FLAGS_ALL);
-	/* That a handler looks is what it is for. */
-	if (zydis->meta.category == ZYDIS_CATEGORY_INTERRUPT)
+	/* It traps: that a handler looks is what it is for. */
+	if (zydis->meta.category == ZYDIS_CATEGORY_INTERRUPT || zydis->meta.category == ZYDIS_CATEGORY_SYSRET ||
+	        zydis->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
 		instruction->use |= LIVE_ALL;
 	if (instruction->kind > KIND_LOOP) {
 		/* Leaves the region: whoever comes next may look at everything. */
