@@ -413,10 +413,12 @@ group_tampered() {
 	"$BUILD/tests/tamper-recording" "$work/crash.bug" "$work/crash-tampered.bug" "$word" || failed replay/tampered "cannot tamper"
 	# The log has a digest of the registers at a system call, and the registers at the end.
 	refused tampered-before-a-call 1 'thread 0 diverges at position [0-9]+, pc 0x[0-9a-f]+ \(/.*\+0x[0-9a-f]+\): ' \
-		'registers at system call 110 .* digest is [0-9a-f]{16}, recorded was [0-9a-f]{16}' '^replayed:' 'rdi 1122334455667789' -- \
+		'registers at system call 110 .* digest is [0-9a-f]{16}, recorded was [0-9a-f]{16}' '^replayed:' 'rdi 1122334455667789' \
+		'^the log before it:' '^  position [0-9]+  getppid = ' -- \
 		"${check[@]}" "$work/call-tampered.bug"
 	refused tampered-before-the-end 1 'thread 0 diverges at position [0-9]+, pc 0x[0-9a-f]+ \(.*/replayed\+0x[0-9a-f]+\): ' \
-		'rbx differs: recorded 0x1122334455667788, replayed 0x1122334455667789' '^recorded:' '^replayed:' 'rbx 1122334455667788' 'rbx 1122334455667789' -- \
+		'rbx differs: recorded 0x1122334455667788, replayed 0x1122334455667789' '^recorded:' '^replayed:' 'rbx 1122334455667788' 'rbx 1122334455667789' \
+		'^the log before it:' '^  position [0-9]+  end at pc 0x' -- \
 		"${check[@]}" "$work/crash-tampered.bug"
 	# Threads are replayed at once; of several differences it is always the same one that is told.
 	record threads --interval 200K -- threads

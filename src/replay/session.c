@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "recording/digest.h"
+#include "replay/history.h"
 #include "replay/live.h"
 
 #define SPIN_NANOSECONDS  40000
@@ -141,6 +142,7 @@ static void diverge(
 	if (recorded)
 		state_print(states, "recorded", recorded);
 	state_print(states, "replayed", replayed);
+	history_print(states, &s->reader, &s->recorded->timeline, s->thread, replayed->position);
 	fclose(states);
 }
 

@@ -110,19 +110,31 @@ static bool number_equal(const char *name, uint64_t recorded, uint64_t replayed,
 	return false;
 }
 
+/* One more that differs. The first one was told with its values; all values are in the states. */
+static void append(char *what, size_t size, const char *name)
+{
+	size_t used = strlen(what);
+
+	snprintf(what + used, size - used, "; %s, too", name);
+}
+
 static bool registers_equal(const struct event_registers *recorded, const struct event_registers *replayed,
         const struct state_live *live, char *what, size_t size)
 {
-	if (!number_equal("pc", recorded->pc, replayed->pc, what, size))
-		return false;
+	bool equal = number_equal("pc", recorded->pc, replayed->pc, what, size);
+
 	for (unsigned i = 0; i < 16; i++) {
 		uint64_t mask = live->registers[i];
-		if (!number_equal(
-		            register_names[i], recorded->gpr[i] & mask, replayed->gpr[i] & mask, what, size))
-			return false;
+		if (equal)
+			equal = number_equal(register_names[i], recorded->gpr[i] & mask, replayed->gpr[i] & mask,
+			        what, size);
+		else if ((recorded->gpr[i] ^ replayed->gpr[i]) & mask)
+			append(what, size, register_names[i]);
 	}
-	return number_equal(
-	        "eflags", recorded->flags & live->flags, replayed->flags & live->flags, what, size);
+	if (equal)
+		return number_equal("eflags", recorded->flags & live->flags, replayed->flags & live->flags,
+		        what, size);
+	return false;
 }
 
 bool state_equal(const struct state *recorded, const struct state *replayed, const struct state_live *live,
