@@ -14,8 +14,8 @@ struct line {
 	char text[192];
 };
 
-/* The stretch of the thread that the position is in, or the one that ends there: a keyframe is told with what led
- * to it. */
+/* The stretch of the thread that the position is in, or the one that ends there: a keyframe is told with what
+ * led to it. */
 static const struct section *find_stretch(const struct timeline *timeline, uint32_t thread, uint64_t position)
 {
 	const struct section *found = NULL;
@@ -52,8 +52,8 @@ static void describe(const struct event *event, char *text, size_t size)
 		break;
 	case EVENT_SIGRETURN:
 		snprintf(text, size, "%s; goes on at %#lx, %s vector state",
-		        event->sigreturn.call ? "rt_sigreturn" : "executed natively", event->sigreturn.registers.pc,
-		        event->sigreturn.xsave.size ? "with" : "without");
+		        event->sigreturn.call ? "rt_sigreturn" : "executed natively",
+		        event->sigreturn.registers.pc, event->sigreturn.xsave.size ? "with" : "without");
 		break;
 	case EVENT_CODE:
 		snprintf(text, size, "code as of %u pieces", event->code.pieces);

@@ -1,4 +1,5 @@
-/* What a thread's log has right before a position: where a divergence is, that is where to look for its cause. */
+/* What a thread's log has right before a position: where a divergence is, that is where to look for its
+ * cause. */
 #ifndef BUGNET_REPLAY_HISTORY_H
 #define BUGNET_REPLAY_HISTORY_H
 

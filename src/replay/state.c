@@ -126,14 +126,14 @@ static bool registers_equal(const struct event_registers *recorded, const struct
 	for (unsigned i = 0; i < 16; i++) {
 		uint64_t mask = live->registers[i];
 		if (equal)
-			equal = number_equal(register_names[i], recorded->gpr[i] & mask, replayed->gpr[i] & mask,
-			        what, size);
+			equal = number_equal(register_names[i], recorded->gpr[i] & mask,
+			        replayed->gpr[i] & mask, what, size);
 		else if ((recorded->gpr[i] ^ replayed->gpr[i]) & mask)
 			append(what, size, register_names[i]);
 	}
 	if (equal)
-		return number_equal("eflags", recorded->flags & live->flags, replayed->flags & live->flags,
-		        what, size);
+		return number_equal(
+		        "eflags", recorded->flags & live->flags, replayed->flags & live->flags, what, size);
 	return false;
 }
 

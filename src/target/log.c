@@ -224,7 +224,8 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 
 	if (at)
 		commit(thread, encode_signal(coder_of(thread->log), at, here, &event), here);
-	/* Behind it: the iterations are those of the instruction as it was, which may have overwritten itself. */
+	/* Behind it: the iterations are those of the instruction as it was, which may have overwritten
+	 * itself. */
 	note_code(thread, here);
 }
 

@@ -56,7 +56,8 @@ static uint64_t performed(const struct thread *thread)
 	return position(thread) - 1;
 }
 
-/* Is there a shadow to work on? Makes one where there is none yet. The kernel's half has none, and no end either. */
+/* Is there a shadow to work on? Makes one where there is none yet. The kernel's half has none, and no end
+ * either. */
 static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
 {
 	if ((int64_t)address < 0)
@@ -89,8 +90,8 @@ bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 }
 
 /*
- * What the program itself has just loaded, or could have: the kernel need not be asked whether that is possible, also
- * while it blocks signals.
+ * What the program itself has just loaded, or could have: the kernel need not be asked whether that is
+ * possible, also while it blocks signals.
  */
 static bool check_loaded(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
@@ -226,7 +227,8 @@ void handle_access(struct thread *thread)
 	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing.
 	 */
 	if (what & ACCESS_WRITE)
-		possible = probe_write((void *)address, size) == 0 && check_loaded(thread, here, address, size);
+		possible =
+		        probe_write((void *)address, size) == 0 && check_loaded(thread, here, address, size);
 	if (what & ACCESS_COPY)
 		write_program(address, shadow_of(thread, address), size);
 	if (!possible) {

@@ -573,9 +573,10 @@ void renew_fpstate(struct thread *thread)
 	if (!thread->pending)
 		return;
 	if (software->magic1 == FPSTATE_MAGIC1)
-		__asm__ volatile("xsave64 %0"
-		                 : "+m"(*(uint8_t(*)[THREAD_FPSTATE_BYTES])kept)
-		                 : "a"((uint32_t)software->features), "d"((uint32_t)(software->features >> 32)));
+		__asm__ volatile(
+		        "xsave64 %0"
+		        : "+m"(*(uint8_t(*)[THREAD_FPSTATE_BYTES])kept)
+		        : "a"((uint32_t)software->features), "d"((uint32_t)(software->features >> 32)));
 	else
 		__asm__ volatile("fxsave64 %0" : "+m"(*(uint8_t(*)[FPSTATE_LEGACY])kept));
 }
@@ -762,8 +763,8 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 }
 
 /*
- * A fault of an instruction that the stub performs, between two iterations of it: the program's registers are in place
- * but for what the CPU sets when it is to go on with the same instruction.
+ * A fault of an instruction that the stub performs, between two iterations of it: the program's registers are
+ * in place but for what the CPU sets when it is to go on with the same instruction.
  */
 static void handle_touch(
         struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)

@@ -14,10 +14,9 @@
  *
  * Between two pieces the registers are what they are between two iterations. A
  * fault, a trap or a signal is due then. A fault is raised by touching what the element
- * touches: the instruction itself may be another by now, it can overwrite itself. When the instruction is entered again at
- * the same position, nothing has been executed in between, as when the signal was
- * ignored: it then goes on counting iterations, because the log knows of one
- * execution only.
+ * touches: the instruction itself may be another by now, it can overwrite itself. When the instruction is
+ * entered again at the same position, nothing has been executed in between, as when the signal was ignored:
+ * it then goes on counting iterations, because the log knows of one execution only.
  */
 #include "target/flags.h"
 #include "target/stub.h"
@@ -173,8 +172,8 @@ static bool check_but(struct string *s, struct extent e, const struct extent *se
 }
 
 /*
- * The element at the address cannot be accessed. Before the first iteration the instruction itself may say how it
- * faults. Comes back when the memory is there now: the piece is to be tried again.
+ * The element at the address cannot be accessed. Before the first iteration the instruction itself may say
+ * how it faults. Comes back when the memory is there now: the piece is to be tried again.
  */
 static void refuse(struct string *s, uint64_t address, bool writes)
 {

@@ -709,9 +709,9 @@ static bool has_register_form(const struct instruction *instruction, const Zydis
 }
 
 /*
- * May it leave something in the vector or x87 registers? Operands do not tell: what reads an MMX register changes the
- * x87 stack, and what converts a number in memory may set a flag in mxcsr. And where the kernel does an instruction in
- * the CPU's place, the trap of a single step comes after the next one.
+ * May it leave something in the vector or x87 registers? Operands do not tell: what reads an MMX register
+ * changes the x87 stack, and what converts a number in memory may set a flag in mxcsr. And where the kernel
+ * does an instruction in the CPU's place, the trap of a single step comes after the next one.
  */
 static bool changes_vectors(const ZydisDecodedInstruction *zydis)
 {
@@ -985,7 +985,8 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	if (instruction->may_fault)
 		instruction->use |= LIVE_SHOWN(FLAGS_ALL);
 	/* It traps: that a handler looks is what it is for. */
-	if (zydis->meta.category == ZYDIS_CATEGORY_INTERRUPT || zydis->meta.category == ZYDIS_CATEGORY_SYSRET ||
+	if (zydis->meta.category == ZYDIS_CATEGORY_INTERRUPT ||
+	        zydis->meta.category == ZYDIS_CATEGORY_SYSRET ||
 	        zydis->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
 		instruction->use |= LIVE_ALL;
 	if (instruction->kind > KIND_LOOP) {

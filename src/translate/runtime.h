@@ -164,7 +164,8 @@
 #define RESULT_RDSEED 3
 #define RESULT_RDPID  4
 #define RESULT_SELECTOR                                                                                      \
-	8 /* and more: of es, cs, ss, ds, fs, gs, in the order of their numbers; the system's, as the base is */
+	8 /* and more: of es, cs, ss, ds, fs, gs, in the order of their numbers; the system's, as the base   \
+	     is */
 
 /* kind | log2 of the element's size << 3 | repeated << 5 (1: rep, repe; 2: repne) | 67 prefix << 7 | segment
  * << 8 */
