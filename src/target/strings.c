@@ -5,7 +5,7 @@
  * instruction began. So what it reads must be read from memory once, before it
  * is used, and what it has written itself must not be looked at in memory again:
  * another thread may have changed it meanwhile. The extents of both streams say
- * which bytes are settled; their shadow is what they are.
+ * which bytes are settled; their shadow is what they are. The log keeps words: see settle.
  *
  * The work is done in pieces that lie within one page of each stream, or one
  * line where the end is not known beforehand. Memory faults by pages, so a piece
@@ -24,11 +24,6 @@
 #define PAGE_BYTES 0x1000u
 #define LINE_BYTES 64u
 
-/* Bytes of memory whose shadow is what the instruction sees there: none if low == high. */
-struct extent {
-	uint64_t low, high;
-};
-
 struct string {
 	struct thread *thread;
 	unsigned kind, size;
@@ -38,7 +33,8 @@ struct string {
 	bool narrow;          /* 32-bit addresses and count */
 	bool refused;         /* the piece that is done now could not be done before */
 	uint64_t source_base; /* of the segment */
-	struct extent source, destination;
+	/* Memory whose shadow is what the instruction sees there; kept in the thread, should it be left. */
+	struct extent *source, *destination;
 };
 
 /* ---- registers ---- */
@@ -221,6 +217,12 @@ static bool settle(struct string *s, struct extent *settled, uint64_t address, u
 
 	if (contains(settled, &piece))
 		return true;
+	/* To the end of a word: words are logged as a whole, and behind it this instruction may have stored
+	 * something when the next is settled. */
+	if (s->backward)
+		wanted.low &= -8ul;
+	else
+		wanted.high = (wanted.high + 7) & -8ul;
 	if (s->backward && settled->low < wanted.high && settled->high >= wanted.high)
 		wanted.high = settled->low;
 	else if (!s->backward && settled->high > wanted.low && settled->low <= wanted.low)
@@ -304,7 +306,7 @@ static uint64_t store(struct string *s, const void *from, uint64_t count)
 		refuse(s, destination_address(s), true);
 		return 0;
 	}
-	extend(s, &s->destination, e);
+	extend(s, s->destination, e);
 	return count;
 }
 
@@ -324,7 +326,7 @@ static uint64_t do_movs(struct string *s, uint64_t count)
 	uint8_t spare[8];
 
 	count = apart(s, count);
-	if (!settle(s, &s->source, source_address(s), count, &s->destination))
+	if (!settle(s, s->source, source_address(s), count, s->destination))
 		return 0;
 	const uint8_t *bytes = settled_bytes(s, source_address(s), count, spare);
 	/* One element may overlap itself: all of it is read before it is written. */
@@ -340,7 +342,7 @@ static uint64_t do_stos(struct string *s, uint64_t count)
 {
 	static const uint64_t repeated[9] = {
 	        [1] = 0x0101010101010101, [2] = 0x0001000100010001, [4] = 0x0000000100000001, [8] = 1};
-	const struct extent *stored = &s->destination;
+	const struct extent *stored = s->destination;
 	uint64_t ready = least(stored->high - stored->low, PAGE_BYTES);
 	uint64_t pattern[8], mask = s->size == 8 ? -1ul : (1ul << 8 * s->size) - 1;
 
@@ -359,7 +361,7 @@ static uint64_t do_lods(struct string *s, uint64_t count)
 	uint64_t *rax = &s->thread->regs.gpr[RAX], value;
 	uint8_t spare[8];
 
-	if (!settle(s, &s->source, source_address(s), count, &s->destination))
+	if (!settle(s, s->source, source_address(s), count, s->destination))
 		return 0;
 	value = element(s, settled_bytes(s, source_address(s), count, spare), count, count - 1);
 	if (s->size >= 4)
@@ -400,8 +402,8 @@ static uint64_t do_cmps(struct string *s, uint64_t count)
 	uint8_t spare_left[8], spare_right[8];
 	uint64_t a, b, done = 0;
 
-	if (!settle(s, &s->source, source_address(s), count, &s->destination) ||
-	        !settle(s, &s->destination, destination_address(s), count, &s->source))
+	if (!settle(s, s->source, source_address(s), count, s->destination) ||
+	        !settle(s, s->destination, destination_address(s), count, s->source))
 		return 0;
 	const uint8_t *left = settled_bytes(s, source_address(s), count, spare_left);
 	const uint8_t *right = settled_bytes(s, destination_address(s), count, spare_right);
@@ -420,7 +422,7 @@ static uint64_t do_scas(struct string *s, uint64_t count)
 	uint64_t a = s->thread->regs.gpr[RAX] & mask, b, done = 0;
 	uint8_t spare[8];
 
-	if (!settle(s, &s->destination, destination_address(s), count, &s->source))
+	if (!settle(s, s->destination, destination_address(s), count, s->source))
 		return 0;
 	const uint8_t *bytes = settled_bytes(s, destination_address(s), count, spare);
 	do {
@@ -464,17 +466,6 @@ static uint64_t do_piece(struct string *s)
 
 /* ---- the instruction ---- */
 
-/* What the iterations before have settled. */
-static struct extent settled_before(const struct string *s, unsigned reg, uint64_t address)
-{
-	uint64_t count = s->thread->iterations,
-	         room = s->backward ? UINT32_MAX - offset(s, reg) : offset(s, reg);
-
-	if (s->narrow)
-		count = least(count, room / s->size); /* since it wrapped around */
-	return extent_of(s, s->backward ? address + count * s->size : address - count * s->size, count);
-}
-
 /* The instruction is counted already while the stub works on it: its position is one less. */
 static void begin(struct string *s)
 {
@@ -483,12 +474,12 @@ static void begin(struct string *s)
 
 	if (thread->string_position != at || thread->string_pc != thread->regs.pc)
 		thread->iterations = 0;
+	if (!thread->iterations)
+		thread->string_source = thread->string_destination = (struct extent){0};
 	thread->string_position = at;
 	thread->string_pc = thread->regs.pc;
-	if (has_source(s))
-		s->source = settled_before(s, RSI, source_address(s));
-	if (has_destination(s))
-		s->destination = settled_before(s, RDI, destination_address(s));
+	s->source = &thread->string_source;
+	s->destination = &thread->string_destination;
 }
 
 uint64_t take_iterations(struct thread *thread)

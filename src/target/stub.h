@@ -12,6 +12,11 @@
 #include "target/layout.h"
 #include "target/kernel.h"
 
+/* Bytes of memory: none if low == high. */
+struct extent {
+	uint64_t low, high;
+};
+
 /*
  * Lives at offset 0 of the thread's stride; its shared first part is what
  * translated code and entry.S see through GS.
@@ -53,6 +58,7 @@ struct thread {
 	uint64_t iterations;      /* of a string instruction that was left in the middle, */
 	uint64_t string_position; /* at this position, */
 	uint64_t string_pc;       /* and pc: see strings.c */
+	struct extent string_source, string_destination;
 };
 
 enum step { STEP_NONE, STEP_TO_BOUNDARY };

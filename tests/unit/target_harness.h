@@ -268,14 +268,23 @@ bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
 		if (!page_readable(at))
 			return false;
 	}
-	for (uint64_t at = address; at < address + size; at++) {
-		uint8_t *shadow = shadow_of(thread, at), value = *(volatile uint8_t *)at;
+	/* Words are logged as a whole: with what the shadow has of them where they are not asked for. */
+	for (uint64_t word = address & -8ul; word < address + size; word += 8) {
+		bool differs = false;
 
-		if (*shadow == value)
-			continue;
-		assert_true(patch_count < PATCHES);
-		patches[patch_count++] = (struct patch){at - (uint64_t)arena, value};
-		*shadow = value;
+		for (uint64_t at = word; at < word + 8; at++) {
+			uint8_t *shadow = shadow_of(thread, at), value = *(volatile uint8_t *)at;
+
+			if (at >= address && at < address + size && *shadow != value) {
+				*shadow = value;
+				differs = true;
+			}
+		}
+		for (uint64_t at = word; differs && at < word + 8; at++) {
+			assert_true(patch_count < PATCHES);
+			patches[patch_count++] =
+			        (struct patch){at - (uint64_t)arena, *(uint8_t *)shadow_of(thread, at)};
+		}
 	}
 	return true;
 }
