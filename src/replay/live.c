@@ -1,7 +1,7 @@
 /*
- * Code that was translated has its own use for flags and registers that the program does
- * not read any more before it writes them, and recording and replay use others. So where
- * a state is compared, that much of it means nothing.
+ * Code that was translated has its own use for flags that the program does not read any more
+ * before it writes them, and recording and replay use others. So where a state is compared,
+ * that much of it means nothing.
  *
  * The region looked at here is larger than any that is translated: what is known to be
  * dead there is known here.
@@ -31,17 +31,25 @@ static uint64_t dead_flags(live_set live)
 
 /*
  * A load is checked when it is done, and done again when the check fails: what it
- * overwrites may be in place before it is executed. With a narrow destination that is not
- * the whole register, so liveness does not see it.
+ * overwrites may be in place before it is executed.
  */
 static void forgive_load(struct live *live, const struct instruction *instruction)
 {
 	bool rex = instruction->encoding.has_rex;
 	unsigned reg = operand_loaded(instruction);
 
-	if (instruction->access != ACCESS_LOAD || instruction->width > 2)
+	if (instruction->access == ACCESS_POP) {
+		for (unsigned i = 0; i < REGISTER_COUNT; i++) {
+			if (instruction->kill & LIVE_REGISTER(i))
+				live->registers[i] = 0;
+		}
 		return;
-	if (instruction->width == 2)
+	}
+	if (instruction->access != ACCESS_LOAD)
+		return;
+	if (instruction->width > 2)
+		live->registers[reg] = 0;
+	else if (instruction->width == 2)
 		live->registers[reg] &= ~0xfffful;
 	else if (rex || reg < 4)
 		live->registers[reg] &= ~0xfful;
@@ -78,7 +86,7 @@ struct live live_at(const struct memory_source *code, uint64_t pc)
 		region_deinit(&region);
 	}
 	for (unsigned i = 0; i < REGISTER_COUNT; i++)
-		live.registers[i] = in & LIVE_REGISTER(i) ? UINT64_MAX : 0;
+		live.registers[i] = UINT64_MAX;
 	live.dead_flags = dead_flags(in);
 	forgive_first(&live, code, pc);
 	return live;

@@ -16,4 +16,4 @@ md5sum <stripped && md5sum <text
 translated size both.o && translated strings -n 8 /usr/bin/env | head -3
 echo _ZNSt6vectorIiSaIiEE9push_backERKi | translated c++filt
 translated addr2line -e program main | head -1
-report translated ld nosuch.o 2>&1 | tail -2
+report translated ld nosuch.o 2>&1 | grep -E "cannot find|^status"

@@ -16,5 +16,6 @@ report translated --children gcc -O2 -pipe write.c -o program -lm
 md5sum <program
 report translated ./program
 md5sum <picture.png
-report translated --children gcc -O2 -flto write.c -o program -lm
-report translated ./program
+# Another name: what was recorded is replayed with the files it ran from.
+report translated --children gcc -O2 -flto write.c -o program-lto -lm
+report translated ./program-lto
