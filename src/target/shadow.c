@@ -184,6 +184,10 @@ long load_program(struct thread *thread, void *to, uint64_t from, size_t size)
 
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size)
 {
+	bool crosses = to / 0x1000 != (to + size - 1) / 0x1000;
+
+	if (crosses && !can_store(to, size))
+		return -K_EFAULT;
 	long result = write_program(to, from, size);
 
 	if (result == 0 && recording() && make_ready(thread, to, size))

@@ -298,11 +298,8 @@ static uint64_t piece_size(const struct string *s)
 static uint64_t store(struct string *s, const void *from, uint64_t count)
 {
 	struct extent e = extent_of(s, destination_address(s), count);
-	bool crosses = e.low / PAGE_BYTES != (e.high - 1) / PAGE_BYTES;
 
-	/* An element is stored as a whole or not at all. */
-	if ((crosses && probe_write((void *)e.low, e.high - e.low) < 0) ||
-	        store_program(s->thread, e.low, from, e.high - e.low) < 0) {
+	if (store_program(s->thread, e.low, from, e.high - e.low) < 0) {
 		refuse(s, destination_address(s), true);
 		return 0;
 	}

@@ -171,6 +171,9 @@ static inline uint64_t read_fs_base(void)
 /* Reads or writes the program's memory: 0 or -EFAULT. The only way the stub's C touches it. */
 long read_program(void *to, uint64_t from, size_t size);
 long write_program(uint64_t to, const void *from, size_t size);
+/* Can the first and the last byte of a store be written? What crosses a page is stored as a whole or not at
+ * all. */
+bool can_store(uint64_t at, size_t size);
 /* Makes `size` (1, 2, 4, 8, 16) bytes what is wanted if they are what is expected, atomically: 0, 1: they are
  * not, -EFAULT. */
 long exchange_program(uint64_t at, const uint64_t expected[2], const uint64_t wanted[2], size_t size);

@@ -28,6 +28,13 @@ static bool is_writable(uint64_t at, size_t size)
 	return syscall3(__NR_madvise, start, at + size - start, K_MADV_POPULATE_WRITE) == 0;
 }
 
+bool can_store(uint64_t at, size_t size)
+{
+	uint64_t blocked = kernel_mask_for(current_thread()->mask) & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS));
+
+	return blocked && !process()->seccomp ? is_writable(at, size) : probe_write((void *)at, size) == 0;
+}
+
 /*
  * A locked instruction cannot be had from the kernel. Where it would fault, the signals must come through for
  * a moment; nowhere else, since one of them may be pending.

@@ -6,6 +6,7 @@ SNIPPET(store_8, "mov %rsi, (%rdi); ret");
 SNIPPET(load_stack, "mov %rsp, %rdx; mov %rdi, %rsp; mov 8(%rsp), %rax; mov %rdx, %rsp; ret");
 SNIPPET(load_rbp, "mov %rbp, %rdx; mov %rdi, %rbp; mov 8(%rbp), %rax; mov %rdx, %rbp; ret");
 SNIPPET(push_bad, "mov %rsp, %rdx; mov %rdi, %rsp; push %rax; mov %rdx, %rsp; ret");
+SNIPPET(pushf_bad, "mov %rsp, %rdx; mov %rdi, %rsp; pushfq; mov %rdx, %rsp; ret");
 SNIPPET(load_16, "movups (%rdi), %xmm3; ret");
 SNIPPET(load_16_aligned, "movaps (%rdi), %xmm3; ret");
 SNIPPET(store_32, "vmovdqu %ymm3, (%rdi); vzeroupper; ret");
@@ -38,6 +39,7 @@ int main(void)
 	NAME_SNIPPET(load_stack);
 	NAME_SNIPPET(load_rbp);
 	NAME_SNIPPET(push_bad);
+	NAME_SNIPPET(pushf_bad);
 	NAME_SNIPPET(load_16);
 	NAME_SNIPPET(load_16_aligned);
 	NAME_SNIPPET(store_32);
@@ -74,6 +76,9 @@ int main(void)
 		expect_fault("store across", store_8, SIGSEGV, 0, ADDRESS(end - have), ~0ull);
 		CHECK_EQ(caught.address, ADDRESS(end));
 		CHECK_EQ(end[-1], 0x11); /* nothing was written */
+		expect_fault("push across", push_bad, SIGSEGV, 6, ADDRESS(end + 8 - have), 0);
+		expect_fault("pushf across", pushf_bad, SIGSEGV, 6, ADDRESS(end + 8 - have), 0);
+		CHECK_EQ(end[-1], 0x11);
 	}
 	expect_fault("load across, from below", load_8, SIGSEGV, 0, ADDRESS(memory - 3), 0);
 	CHECK_EQ(caught.address, ADDRESS(memory - 3));
