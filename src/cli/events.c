@@ -108,7 +108,7 @@ static void print_event(void *context, const struct recording_thread *thread, co
 	switch (event->kind) {
 	case EVENT_SYSCALL:
 		begin_line(listing, thread, event->position);
-		print_call(event->syscall.number, event->syscall.result);
+		print_call(event_call_number(&event->syscall), event->syscall.result);
 		break;
 	case EVENT_SIGNAL:
 		begin_line(listing, thread, event->position);

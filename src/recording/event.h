@@ -45,6 +45,9 @@ struct event_registers {
 	uint64_t flags;
 };
 
+/* What a program can see of the flags at a system call: status flags and DF. The others are the system's. */
+#define EVENT_CALL_FLAGS 0xcd5u
+
 /* Some registers, where the others are as they were. */
 struct event_changes {
 	uint16_t mask;    /* bit n: gpr[n] changed */
@@ -65,7 +68,6 @@ struct event_keyframe {
 	uint64_t gs_base;   /* the program's, not ours */
 	uint64_t realtime;  /* ns */
 	uint64_t monotonic; /* ns */
-	uint64_t digest;
 	/* How many stretches back replay must begin for memory to be known; 0: the shadow was emptied here.
 	 */
 	uint32_t leans_on;
@@ -84,14 +86,18 @@ struct event_result {
 	struct event_changes changes;
 };
 
-/* Arguments are in the registers, which replay has; what the kernel wrote comes as patches. */
+/* What the kernel wrote comes as patches. */
 struct event_syscall {
-	uint64_t number;
+	struct event_registers registers; /* at the call: the number in rax, arguments, the pc behind it */
 	int64_t result;
-	uint64_t digest;              /* of the registers at the call */
 	bool forgets;                 /* what the thread knew of the memory that it maps or unmaps */
 	struct event_changes changes; /* beyond rax, rcx and r11; mask 0 and no flags: none */
 };
+
+static inline uint64_t event_call_number(const struct event_syscall *call)
+{
+	return call->registers.gpr[0];
+}
 
 struct event_signal {
 	uint32_t number;

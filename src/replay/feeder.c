@@ -308,15 +308,14 @@ static bool output_wanted(const struct feeder *feeder)
 static void feed_syscall(struct feeder *feeder)
 {
 	const struct event_syscall *call = &feeder->event.syscall;
-	bool tell = output_wanted(feeder) && writes(call->number) && call->result > 0 &&
+	bool tell = output_wanted(feeder) && writes(event_call_number(call)) && call->result > 0 &&
 	            feeder->output_position != feeder->event.position + 1;
 	unsigned detail = (tell ? FEED_HAS_OUTPUT : 0) | (call->forgets ? FEED_HAS_FORGET : 0);
 	struct feed_syscall *record =
 	        put(feeder, FEED_SYSCALL, feeder->event.position, detail, sizeof *record);
 
-	record->number = call->number;
+	record->registers = flat_registers(&call->registers);
 	record->result = (uint64_t)call->result;
-	record->digest = call->digest;
 	record->changes = call->changes;
 }
 

@@ -12,8 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recording/digest.h"
+#include "recording/names.h"
 #include "replay/cpu_level.h"
+#include "replay/expected.h"
 #include "replay/feeder.h"
 #include "replay/live.h"
 #include "replay/target.h"
@@ -429,10 +430,26 @@ static enum status feed_for(struct session *s, const uint64_t *arguments, uint64
 	return s->done ? STATUS_RELEASE : STATUS_OK;
 }
 
+/* Both are at a system call. */
+static void describe_call(const struct state *recorded, const struct state *replayed, char *what, size_t size)
+{
+	uint64_t number = replayed->registers.gpr[RAX], expected = recorded->registers.gpr[RAX];
+	char name[NAME_TEXT_SIZE], expected_name[NAME_TEXT_SIZE], difference[128] = "";
+	struct state_live all = {.flags = EVENT_CALL_FLAGS};
+
+	memset(all.registers, 0xff, sizeof all.registers);
+	state_equal(recorded, replayed, &all, difference, sizeof difference);
+	if (number == expected)
+		snprintf(what, size, "at system call %s %s", syscall_name(number, name), difference);
+	else
+		snprintf(what, size, "it makes system call %s, recorded was %s", syscall_name(number, name),
+		        syscall_name(expected, expected_name));
+}
+
 static void handle_divergence(struct session *s, const uint64_t *arguments)
 {
-	struct state replayed;
-	const struct event_registers *registers = &replayed.registers;
+	struct state replayed, recorded;
+	bool known = expected_state(s->target.feed, &s->feeder, &recorded);
 	char what[256] = "";
 
 	replayed_state(s, &replayed);
@@ -448,14 +465,8 @@ static void handle_divergence(struct session *s, const uint64_t *arguments)
 		        arguments[1]);
 		break;
 	case DIVERGED_SYSCALL:
-		snprintf(what, sizeof what, "it makes system call %lu, recorded was %lu", registers->gpr[RAX],
-		        arguments[1]);
-		break;
 	case DIVERGED_REGISTERS:
-		snprintf(what, sizeof what,
-		        "its registers at system call %lu are not those recorded: their digest is %016lx, "
-		        "recorded was %016lx",
-		        registers->gpr[RAX], registers_digest(registers), arguments[1]);
+		describe_call(&recorded, &replayed, what, sizeof what);
 		break;
 	case DIVERGED_NO_CODE:
 		snprintf(what, sizeof what, "there is no code at %#lx", arguments[1]);
@@ -464,7 +475,7 @@ static void handle_divergence(struct session *s, const uint64_t *arguments)
 		snprintf(what, sizeof what, "it raises signal %lu, which was not recorded", arguments[1]);
 		break;
 	}
-	diverge(s, NULL, &replayed, what);
+	diverge(s, known ? &recorded : NULL, &replayed, what);
 }
 
 static enum status serve_request(struct session *s, struct mailbox *mailbox)

@@ -71,7 +71,8 @@ struct feed_number { /* code, report, repeat */
 
 struct feed_syscall {
 	struct feed_record head;
-	uint64_t number, result, digest;
+	struct registers registers; /* at the call */
+	uint64_t result;
 	struct event_changes changes;
 };
 

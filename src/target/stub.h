@@ -257,8 +257,7 @@ void log_begin(struct thread *thread, uint32_t parent);
 bool log_due(const struct thread *thread, uint64_t here);
 void log_keyframe(struct thread *thread);
 void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const void *words);
-uint64_t log_digest(const struct thread *thread);
-void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t digest, bool forgets);
+void log_syscall(struct thread *thread, uint64_t here, const struct registers *before, bool forgets);
 void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
 /* Whose state it is: rt_sigreturn's, or that of an instruction which the log keeps instead of executing it.
  */

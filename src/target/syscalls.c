@@ -172,15 +172,16 @@ static void record_output(struct thread *thread, uint64_t number)
 	}
 }
 
-static void record_syscall(struct thread *thread, uint64_t number, uint64_t here, uint64_t digest)
+static void record_syscall(struct thread *thread, uint64_t here, const struct registers *before)
 {
 	const uint64_t *gpr = thread->regs.gpr;
 	uint64_t arguments[6] = {gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]};
+	uint64_t number = before->gpr[RAX];
 
 	if (number == __NR_arch_prctl)
 		note_program_fs(thread);
 	bool forgets = shadow_forget(thread, number, arguments, gpr[RAX]);
-	log_syscall(thread, here, number, digest, forgets);
+	log_syscall(thread, here, before, forgets);
 }
 
 void handle_syscall(struct thread *thread)
@@ -194,10 +195,11 @@ void handle_syscall(struct thread *thread)
 		replay_syscall(thread);
 		return;
 	}
-	uint64_t here = 0, digest = 0;
+	uint64_t here = 0;
+	struct registers before;
 	if (recording()) {
 		here = position(thread) - 1;
-		digest = log_digest(thread);
+		before = *regs;
 		record_output(thread, number);
 	}
 	publish_position(thread);
@@ -275,7 +277,7 @@ void handle_syscall(struct thread *thread)
 		plain(thread);
 	}
 	if (recording()) {
-		record_syscall(thread, number, here, digest);
+		record_syscall(thread, here, &before);
 		note_code(thread, here + 1);
 	}
 	/* What the syscall instruction leaves behind; a fork's child passes here as well. */

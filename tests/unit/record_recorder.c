@@ -130,7 +130,7 @@ static uint8_t *keyframe(uint8_t *at, unsigned thread, uint64_t position)
 
 static uint8_t *call(uint8_t *at, unsigned thread, uint64_t position, uint64_t number)
 {
-	const struct event_syscall event = {.number = number, .result = -2};
+	const struct event_syscall event = {.registers.gpr[0] = number, .result = -2};
 
 	return encode_syscall(&coders[thread], at, position, &event);
 }

@@ -106,7 +106,6 @@ static inline void random_keyframe(struct random_events *random, struct event_ke
 	keyframe->gs_base = random_value(random);
 	keyframe->realtime = random_value(random);
 	keyframe->monotonic = random_value(random);
-	keyframe->digest = random_value(random);
 	keyframe->leans_on = (uint32_t)random_value(random);
 	random_xsave(random, &keyframe->xsave);
 }
@@ -150,9 +149,8 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 		random_changes(random, &event->result.changes);
 		break;
 	case EVENT_SYSCALL:
-		event->syscall.number = random_value(random);
+		random_registers(random, &event->syscall.registers);
 		event->syscall.result = (int64_t)random_value(random);
-		event->syscall.digest = random_value(random);
 		if (rng_chance(&random->rng, 50))
 			random_changes(random, &event->syscall.changes);
 		break;
