@@ -452,21 +452,27 @@ assert info["bytes"] > 0 and info["bits_per_instruction"] > 0'; then
 }
 
 test_events() {
-	local enoent='openat\(\.\.\.\) = -1 ENOENT \(No such file or directory\)'
-	expect_output events 0 " 100 $enoent.* 200 mmap\(...\) = 0x7f0012340000.*--- SIGALRM .si_signo=SIGALRM, si_code=SI_KERNEL. ---.* 1500 \+\+\+ exited with 3 \+\+\+" '' "$BUGNET" events "$whole"
-	expect_output events-killed 0 '--- SIGSEGV .si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x0. ---.*killed by SIGSEGV' '' "$BUGNET" events "$work/killed.bug"
-	expect_output events-threads 0 "\[0\] .*$enoent.*\[1\] .*futex\(...\) = -1 EAGAIN" '' "$BUGNET" events "$threads"
-	expect_output events-range 0 '^ +200 mmap\(...\) = 0x7f0012340000. +300 write\(...\) = 17.$' '' "$BUGNET" events --from 200 --to 1000 "$whole"
-	expect_output events-thread-range 0 '^\[1\] +50 \+\+\+ exited with 0 \+\+\+.$' '' "$BUGNET" events "$threads" --thread 1 --from 11
-	expect_output events-nothing-there 0 '' '' "$BUGNET" events --from 5000 "$whole"
-	expect_output events-cut 0 "$enoent" 'warning: .*cut off' "$BUGNET" events "$work/cut.bug"
-	expect_output events-malformed 0 'rt_sigreturn' 'warning: .*from position 1130 on: no such kind' "$BUGNET" events "$work/malformed.bug"
+	local enoent='openat\(0, NULL, O_RDONLY\) +=  *-1 ENOENT \(No such file or directory\)' events=("$BUGNET" events --no-replay)
+	expect_output events 0 " 100 $enoent.* 200 mmap\(NULL, 0, PROT_NONE, 0, 0, 0\) += 0x7f0012340000.*--- SIGALRM .si_signo=SIGALRM, si_code=SI_KERNEL. ---.* 1500 \+\+\+ exited with 3 \+\+\+" '' "${events[@]}" "$whole"
+	expect_output events-killed 0 '--- SIGSEGV .si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=NULL. ---.*killed by SIGSEGV' '' "${events[@]}" "$work/killed.bug"
+	expect_output events-threads 0 "\[0\] .*$enoent.*\[1\] .*futex\(NULL, FUTEX_WAIT, 0, NULL\) += -1 EAGAIN" '' "${events[@]}" "$threads"
+	expect_output events-range 0 '^ +200 mmap\(.*\) += 0x7f0012340000. +300 write\(0, NULL, 0\) += 17.$' '' "${events[@]}" --from 200 --to 1000 "$whole"
+	expect_output events-thread-range 0 '^\[1\] +50 \+\+\+ exited with 0 \+\+\+.$' '' "${events[@]}" "$threads" --thread 1 --from 11
+	expect_output events-nothing-there 0 '' '' "${events[@]}" --from 5000 "$whole"
+	expect_output events-cut 0 "$enoent" 'warning: .*cut off' "${events[@]}" "$work/cut.bug"
+	expect_output events-malformed 0 'rt_sigreturn' 'warning: .*from position 1130 on: no such kind' "${events[@]}" "$work/malformed.bug"
+	# what cannot be replayed is listed all the same
+	expect_output events-no-replay-possible 0 "$enoent" 'warning: .*where the code cache was; .*addresses' "$BUGNET" events "$whole"
 	expect events-no-position 125 "'abc' is no number" -- "$BUGNET" events --from abc "$whole"
 	expect events-no-value 125 '--to' 'needs a value' -- "$BUGNET" events "$whole" --to
 	expect events-backwards 125 'before' -- "$BUGNET" events --from 9 --to 3 "$whole"
 	expect events-thread-no-number 125 "'-1' is no number" -- "$BUGNET" events --thread=-1 "$whole"
 	expect events-no-thread 125 'no thread 7' -- "$BUGNET" events --thread 7 "$whole"
-	next_step='write' expect events-to-full-disk 125 'space|output' -- sh -c '"$1" events "$2" >/dev/full' sh "$BUGNET" "$whole"
+	expect events-no-call 125 "'opnat'" "did you mean 'openat'" -- "$BUGNET" events -e opnat "$whole"
+	expect events-no-class 125 "'%fiel'" "did you mean '%file'" -- "$BUGNET" events -e read,%fiel "$whole"
+	expect events-empty-calls 125 "no system call ''" -- "$BUGNET" events -e '' "$whole"
+	expect events-comma 125 "no system call ''" -- "$BUGNET" events -e read, "$whole"
+	next_step='write' expect events-to-full-disk 125 'space|output' -- sh -c '"$1" events --no-replay "$2" >/dev/full' sh "$BUGNET" "$whole"
 }
 
 test_pack() {

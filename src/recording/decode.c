@@ -80,6 +80,12 @@ static void registers_delta(struct decoder *decoder, struct event_registers *to)
 	*to = *known;
 }
 
+static void signal_details(struct decoder *decoder, uint64_t details[EVENT_SIGNAL_DETAILS])
+{
+	for (unsigned i = 0; i < EVENT_SIGNAL_DETAILS; i++)
+		details[i] = cursor_varint(&decoder->cursor);
+}
+
 static void xsave(struct decoder *decoder, struct event_xsave *to)
 {
 	to->bytes = sized_bytes(decoder, EVENT_XSAVE_MAXIMUM, &to->size);
@@ -256,7 +262,7 @@ static void decode_signal(struct decoder *decoder, unsigned flags, struct event 
 
 	to->number = u32_number(decoder);
 	to->code = i32_number(decoder);
-	to->address = cursor_varint(&decoder->cursor);
+	signal_details(decoder, to->details);
 	to->iterations = cursor_varint(&decoder->cursor);
 	to->fault = flags & SIGNAL_FAULT;
 	registers(decoder, &to->registers);
@@ -312,7 +318,7 @@ static void decode_end(struct decoder *decoder, unsigned flags, struct event *ev
 	event->end.kind = (enum event_end_kind)flags;
 	event->end.status = i32_number(decoder);
 	event->end.code = i32_number(decoder);
-	event->end.address = cursor_varint(&decoder->cursor);
+	signal_details(decoder, event->end.details);
 	registers(decoder, &event->end.registers);
 }
 

@@ -26,19 +26,21 @@
 	(ENCODE_HEAD_MAXIMUM + ENCODE_DELTA_MAXIMUM + VARINT_MAXIMUM + ENCODE_CHANGES_MAXIMUM)
 #define ENCODE_ORDER_MAXIMUM (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM)
 #define ENCODE_MAP_MAXIMUM   (ENCODE_HEAD_MAXIMUM + 6 * VARINT_MAXIMUM)
-#define ENCODE_END_MAXIMUM   (ENCODE_HEAD_MAXIMUM + 3 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE)
+#define ENCODE_END_MAXIMUM                                                                                   \
+	(ENCODE_HEAD_MAXIMUM + (2 + EVENT_SIGNAL_DETAILS) * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE)
 #define ENCODE_KEYFRAME_MAXIMUM                                                                              \
 	(1 + 8 + 1 + VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + 4 * 8 + ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_SIGRETURN_MAXIMUM (ENCODE_HEAD_MAXIMUM + ENCODE_REGISTERS_SIZE + 16 + ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_SIGNAL_MAXIMUM                                                                                \
-	(ENCODE_HEAD_MAXIMUM + 4 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + ENCODE_XSAVE_MAXIMUM)
+	(ENCODE_HEAD_MAXIMUM + (3 + EVENT_SIGNAL_DETAILS) * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE +         \
+	        ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_CODE_MAXIMUM   (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM)
 #define ENCODE_OUTPUT_MAXIMUM (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + EVENT_OUTPUT_MAXIMUM)
-#define ENCODE_MAXIMUM        ENCODE_KEYFRAME_MAXIMUM /* of any kind */
+#define ENCODE_MAXIMUM        ENCODE_SIGNAL_MAXIMUM /* of any kind */
 
-_Static_assert(ENCODE_MAXIMUM >= ENCODE_SIGNAL_MAXIMUM, "a keyframe is the largest event");
-_Static_assert(ENCODE_MAXIMUM >= ENCODE_CODE_MAXIMUM, "a keyframe is the largest event");
-_Static_assert(ENCODE_MAXIMUM >= ENCODE_OUTPUT_MAXIMUM, "a keyframe is the largest event");
+_Static_assert(ENCODE_MAXIMUM >= ENCODE_KEYFRAME_MAXIMUM, "a signal is the largest event");
+_Static_assert(ENCODE_MAXIMUM >= ENCODE_CODE_MAXIMUM, "a signal is the largest event");
+_Static_assert(ENCODE_MAXIMUM >= ENCODE_OUTPUT_MAXIMUM, "a signal is the largest event");
 
 /* ---- parts ---- */
 
@@ -61,6 +63,13 @@ static inline uint8_t *encode_registers(uint8_t *at, const struct event_register
 	_Static_assert(sizeof *registers == ENCODE_REGISTERS_SIZE, "no gaps: copied as a whole");
 	memcpy(at, registers, sizeof *registers);
 	return at + sizeof *registers;
+}
+
+static inline uint8_t *encode_details(uint8_t *at, const uint64_t details[EVENT_SIGNAL_DETAILS])
+{
+	for (unsigned i = 0; i < EVENT_SIGNAL_DETAILS; i++)
+		at = put_varint(at, details[i]);
+	return at;
 }
 
 static inline uint8_t *encode_bytes(uint8_t *at, const uint8_t *bytes, uint32_t size)
@@ -276,7 +285,7 @@ static inline uint8_t *encode_signal(
 	at = encode_head(coder, at, EVENT_SIGNAL, flags, position);
 	at = put_varint(at, signal->number);
 	at = put_varint(at, zigzag(signal->code));
-	at = put_varint(at, signal->address);
+	at = encode_details(at, signal->details);
 	at = put_varint(at, signal->iterations);
 	at = encode_registers(at, &signal->registers);
 	return signal->xsave.size ? encode_bytes(at, signal->xsave.bytes, signal->xsave.size) : at;
@@ -331,7 +340,7 @@ static inline uint8_t *encode_end(
 	at = encode_head(coder, at, EVENT_END, end->kind, position);
 	at = put_varint(at, zigzag(end->status));
 	at = put_varint(at, zigzag(end->code));
-	at = put_varint(at, end->address);
+	at = encode_details(at, end->details);
 	return encode_registers(at, &end->registers);
 }
 

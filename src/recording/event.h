@@ -38,6 +38,7 @@ enum event_kind {
 #define EVENT_XSAVE_MAXIMUM  4096 /* bytes of an XSAVE image */
 #define EVENT_OUTPUT_MAXIMUM 4096 /* bytes of one event; longer output takes several */
 #define EVENT_FILE_NONE      UINT32_MAX
+#define EVENT_SIGNAL_DETAILS 4 /* words of siginfo behind si_code: si_addr, or si_pid and si_uid, ... */
 
 struct event_registers {
 	uint64_t gpr[16];
@@ -101,8 +102,8 @@ static inline uint64_t event_call_number(const struct event_syscall *call)
 
 struct event_signal {
 	uint32_t number;
-	int32_t code;        /* si_code */
-	uint64_t address;    /* si_addr */
+	int32_t code; /* si_code */
+	uint64_t details[EVENT_SIGNAL_DETAILS];
 	bool fault;          /* the instruction at this position raised it; else it came from outside */
 	uint64_t iterations; /* an interrupted rep instruction: how many were done */
 	struct event_registers registers; /* on entry to the handler */
@@ -146,10 +147,10 @@ enum event_end_kind { END_EXIT, END_KILLED, END_THREAD_EXIT, END_EXEC, END_RELEA
 
 struct event_end {
 	enum event_end_kind kind;
-	int32_t status;                   /* exit status, or the signal of END_KILLED */
-	int32_t code;                     /* END_KILLED: si_code of the signal, */
-	uint64_t address;                 /* and si_addr, where there is one; else 0 */
-	struct event_registers registers; /* at the position */
+	int32_t status;                         /* exit status, or the signal of END_KILLED */
+	int32_t code;                           /* END_KILLED: si_code of the signal, */
+	uint64_t details[EVENT_SIGNAL_DETAILS]; /* and what comes with it; else 0 */
+	struct event_registers registers;       /* at the position */
 };
 
 struct event_output {

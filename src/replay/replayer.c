@@ -149,7 +149,8 @@ static bool make_target(struct session *s)
 	        .from = s->options->from,
 	        .to = s->options->to,
 	        .thread = s->options->thread,
-	        .output = s->options->output,
+	        .output = s->options->output && !s->options->observer,
+	        .events = s->options->observer,
 	};
 
 	s->segment_count = target_segments(&s->meta, s->segments, why, sizeof why);
@@ -232,6 +233,45 @@ static void count_instructions(struct session *s, const struct notice *notice)
 	s->result->instructions += notice->state.position - notice->start;
 }
 
+/* ---- memory ---- */
+
+/* What is not there was never touched, and is zero. Returns how much was there. */
+static size_t read_memory(const struct session *s, uint64_t address, void *to, size_t size)
+{
+	size_t there = 0;
+
+	for (size_t done = 0; done < size;) {
+		uint8_t *at = (uint8_t *)to + done;
+		uint64_t page_left = CODE_PAGE - (address + done) % CODE_PAGE;
+		size_t part = size - done < page_left ? size - done : page_left;
+		ssize_t n = pread(s->target.memory.mem_fd, at, part, (off_t)(address + done));
+		if (n == (ssize_t)part)
+			there += part;
+		else
+			memset(at, 0, part);
+		done += part;
+	}
+	return there;
+}
+
+struct replay_view {
+	const struct session *session;
+};
+
+size_t replay_read(const struct replay_view *view, uint64_t address, void *to, size_t size)
+{
+	return read_memory(view->session, address, to, size);
+}
+
+static void observe(const struct session *s, uint32_t thread, const struct event *event, bool behind)
+{
+	const struct replay_observer *observer = s->options->observer;
+	const struct replay_view view = {s};
+
+	if (observer)
+		observer->see(observer->context, &view, thread, event, behind);
+}
+
 /* ---- output ---- */
 
 static void write_all(int fd, const uint8_t *bytes, size_t size)
@@ -247,23 +287,16 @@ static void write_all(int fd, const uint8_t *bytes, size_t size)
 	}
 }
 
-/* From the replayed memory; what is not there was never touched, and is zero. */
 static void write_memory(struct session *s, int fd, uint64_t address, uint64_t size)
 {
 	uint8_t bytes[OUTPUT_AT_ONCE];
 
 	while (size) {
 		size_t part = size < sizeof bytes ? size : sizeof bytes;
-		ssize_t n = pread(s->target.memory.mem_fd, bytes, part, (off_t)address);
-		if (n <= 0) {
-			part = part < CODE_PAGE - address % CODE_PAGE ? part
-			                                              : CODE_PAGE - address % CODE_PAGE;
-			memset(bytes, 0, part);
-			n = (ssize_t)part;
-		}
-		write_all(fd, bytes, (size_t)n);
-		address += (uint64_t)n;
-		size -= (uint64_t)n;
+		read_memory(s, address, bytes, part);
+		write_all(fd, bytes, part);
+		address += part;
+		size -= part;
 	}
 }
 
@@ -281,7 +314,18 @@ static void write_vectors(struct session *s, int fd, uint64_t address, uint64_t 
 	}
 }
 
-/* A system call that writes is about to have its effect; `size` bytes were taken. */
+/* A system call is about to have its effect. */
+static void observe_call(const struct session *s, uint64_t result)
+{
+	struct event event = {.kind = EVENT_SYSCALL,
+	        .position = s->target.feed->position - 1,
+	        .syscall.result = (int64_t)result};
+
+	memcpy(&event.syscall.registers, s->target.registers, sizeof event.syscall.registers);
+	observe(s, s->thread, &event, false);
+}
+
+/* The same, of one that writes; `size` bytes were taken. */
 static void output_call(struct session *s, uint64_t size)
 {
 	const uint64_t *gpr = s->target.registers->gpr;
@@ -324,6 +368,11 @@ static void handle_report(struct session *s, uint64_t number)
 	case NOTICE_END:
 		check_state(s, &notice->state);
 		count_instructions(s, notice);
+		if (notice->event.position >= s->options->from)
+			observe(s, notice->thread, &notice->event, true);
+		break;
+	case NOTICE_EVENT:
+		observe(s, notice->thread, &notice->event, true);
 		break;
 	case NOTICE_CUT:
 		s->result->cut++;
@@ -423,8 +472,11 @@ static enum status feed_for(struct session *s, const uint64_t *arguments, uint64
 	case FEED_ASK_REPORT:
 		handle_report(s, arguments[1]);
 		break;
-	case FEED_ASK_OUTPUT:
-		output_call(s, arguments[1]);
+	case FEED_ASK_CALL:
+		if (s->options->observer)
+			observe_call(s, arguments[1]);
+		else
+			output_call(s, arguments[1]);
 		break;
 	}
 	return s->done ? STATUS_RELEASE : STATUS_OK;

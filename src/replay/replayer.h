@@ -6,15 +6,34 @@
 #define BUGNET_REPLAY_REPLAYER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "recording/event.h"
+
+/*
+ * Who wants to see system calls, signals and ends while they are replayed. A system call is seen
+ * twice: before it has its effect, and behind it, with what it wrote. Memory is what the thread
+ * stored and loaded: what it never touched is zero, and not there.
+ */
+struct replay_view;
+struct replay_observer {
+	void *context;
+	void (*see)(void *context, const struct replay_view *view, uint32_t thread, const struct event *event,
+	        bool behind);
+};
+
+/* Of the thread that is seen. Returns how much of it was there; the rest is zero. */
+size_t replay_read(const struct replay_view *view, uint64_t address, void *to, size_t size);
 
 struct replay_options {
 	const char *path;
-	const char *sysroot, *binary; /* see code_files.h; may be NULL */
-	uint64_t from, to;            /* positions; 0 and UINT64_MAX: all of it */
-	uint32_t thread;              /* id, or UINT32_MAX: all */
-	bool output;                  /* write what the program wrote to descriptors 1 and 2 */
-	bool show;                    /* print the state of each thread where it stops because of `to` */
+	const char *sysroot, *binary;           /* see code_files.h; may be NULL */
+	uint64_t from, to;                      /* positions; 0 and UINT64_MAX: all of it */
+	uint32_t thread;                        /* id, or UINT32_MAX: all */
+	bool output;                            /* write what the program wrote to descriptors 1 and 2 */
+	const struct replay_observer *observer; /* or NULL; no output then */
+	bool show; /* print the state of each thread where it stops because of `to` */
 };
 
 enum replay_outcome {

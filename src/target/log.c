@@ -194,12 +194,12 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 	struct event_signal event = {
 	        .number = (uint32_t)siginfo->number,
 	        .code = siginfo->code,
-	        .address = siginfo->address,
 	        .fault = fault,
 	        .iterations = iterations,
 	        .registers = registers_of(thread),
 	};
 
+	memcpy(event.details, siginfo->rest, sizeof event.details);
 	if (at)
 		commit(thread, encode_signal(coder_of(thread->log), at, here, &event), here);
 }
@@ -250,7 +250,7 @@ void log_end(struct thread *thread, int kind, int status, const struct kernel_si
 		return;
 	if (siginfo) {
 		event.code = siginfo->code;
-		event.address = siginfo->address;
+		memcpy(event.details, siginfo->rest, sizeof event.details);
 	}
 	commit(thread, encode_end(coder_of(thread->log), at, here, &event), here);
 	hand_over(thread, LOG_ENDED);

@@ -462,9 +462,9 @@ static void take_call(struct thread *thread, const struct feed_syscall *call)
 		replay_diverged(thread, DIVERGED_SYSCALL, call->head.position);
 	if (!same_at_call(regs, &call->registers))
 		replay_diverged(thread, DIVERGED_REGISTERS, call->head.position);
-	if (call->head.detail & FEED_HAS_OUTPUT) {
+	if (call->head.detail & FEED_HAS_CALL) {
 		show(thread);
-		ask_replayer(thread, FEED_ASK_OUTPUT, call->result);
+		ask_replayer(thread, FEED_ASK_CALL, call->result);
 	}
 	call_effects(thread, call);
 	regs->gpr[RAX] = call->result;

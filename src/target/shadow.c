@@ -68,11 +68,11 @@ static uint64_t performed(const struct thread *thread)
 }
 
 /* Is there a shadow to work on? Makes one where there is none yet. */
-static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
+static bool make_ready(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
 	if (address < FOLD && !info()->low_memory) {
 		surface(thread);
-		if (!shadow_fold(thread, address, performed(thread)))
+		if (!shadow_fold(thread, address, here))
 			return false;
 	}
 	for (uint64_t at = address & ~0xffful; at < address + size; at += 0x1000) {
@@ -82,11 +82,14 @@ static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
 	return true;
 }
 
+bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
+{
+	return make_ready(thread, here, address, size) && check_at(thread, here, address, size);
+}
+
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 {
-	if (!make_ready(thread, address, size))
-		return false;
-	return check_at(thread, performed(thread), address, size);
+	return shadow_check_at(thread, performed(thread), address, size);
 }
 
 /* Which bytes of the word at `at` are in [low, high). */
@@ -125,7 +128,7 @@ bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
 {
 	uint64_t end = address + size;
 
-	if (!make_ready(thread, address, size))
+	if (!make_ready(thread, performed(thread), address, size))
 		return false;
 	for (uint64_t line = address & -LINE; line < end; line += LINE) {
 		uint64_t whole = line >= address ? (end - line) / LINE : 0;
@@ -170,7 +173,7 @@ long store_program(struct thread *thread, uint64_t to, const void *from, size_t 
 {
 	long result = write_program(to, from, size);
 
-	if (result == 0 && recording() && make_ready(thread, to, size))
+	if (result == 0 && recording() && make_ready(thread, performed(thread), to, size))
 		memcpy(shadow_of(thread, to), from, size);
 	return result;
 }

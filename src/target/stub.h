@@ -220,6 +220,8 @@ uint64_t shadow_address(const struct thread *thread, uint64_t address);
 void *shadow_of(const struct thread *thread, uint64_t address);
 /* Makes the shadow what memory is, and logs what differed; false: memory cannot be read there. */
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size);
+/* The same for what a load at another position would see. */
+bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size);
 /* The same for these bytes alone, not for others of their lines: what the instruction has used must stay. */
 bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
@@ -325,6 +327,13 @@ struct code_place {
 };
 bool code_lookup(uint64_t address, struct code_place *place);
 bool in_code(uint64_t address);
+
+/* ---- arguments.c ---- */
+/* What the registers `call` of a system call lead to is loaded, at position `here`: what the kernel will
+ * read, */
+void record_arguments(struct thread *thread, const struct registers *call, uint64_t here);
+/* and what it has written. */
+void record_results(struct thread *thread, const struct registers *call, uint64_t here);
 
 /* ---- syscalls.c ---- */
 void handle_syscall(struct thread *thread);

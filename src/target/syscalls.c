@@ -200,6 +200,7 @@ void handle_syscall(struct thread *thread)
 	if (recording()) {
 		here = position(thread) - 1;
 		before = *regs;
+		record_arguments(thread, &before, here);
 		record_output(thread, number);
 	}
 	publish_position(thread);
@@ -279,6 +280,7 @@ void handle_syscall(struct thread *thread)
 	if (recording()) {
 		record_syscall(thread, here, &before);
 		note_code(thread, here + 1);
+		record_results(thread, &before, here + 1);
 	}
 	/* What the syscall instruction leaves behind; a fork's child passes here as well. */
 	regs->gpr[RCX] = regs->pc;

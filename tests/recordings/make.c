@@ -70,7 +70,7 @@ static void patch(struct stretch *s, uint64_t position)
 
 static void signal_at(struct stretch *s, uint64_t position, uint32_t number, int32_t code, uint64_t address)
 {
-	const struct event_signal event = {.number = number, .code = code, .address = address};
+	const struct event_signal event = {.number = number, .code = code, .details = {address}};
 
 	s->at = encode_signal(&s->coder, s->at, position, &event);
 }

@@ -137,7 +137,7 @@ static uint8_t *call(uint8_t *at, unsigned thread, uint64_t position, uint64_t n
 
 static uint8_t *end_of(uint8_t *at, unsigned thread, uint64_t position, enum event_end_kind kind, int status)
 {
-	const struct event_end event = {.kind = kind, .status = status, .code = 1, .address = 0x10};
+	const struct event_end event = {.kind = kind, .status = status, .code = 1, .details = {0x10}};
 
 	return encode_end(&coders[thread], at, position, &event);
 }
