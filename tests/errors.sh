@@ -418,6 +418,7 @@ test_reading() {
 
 test_info() {
 	expect_output info 0 'program .*/program.*exited with status 3.*instructions +1500.*mmap' '' "$BUGNET" info "$whole"
+	expect_output info-loads 0 'loads +not counted' 'warning: .*loads are not counted: .*code cache' "$BUGNET" info --loads "$whole"
 	expect_output info-option-behind 0 '"bits_per_instruction": [0-9.]+' '' "$BUGNET" info "$whole" --json
 	expect_output info-killed 0 'killed by SIGSEGV .*SEGV_MAPERR.*pc 0x401010: ' '' "$BUGNET" info "$(recording killed)"
 	expect_output info-json 0 '"end": \{.*"kind": "exit".*"instructions": 1550.*"threads": \[' '' "$BUGNET" info --json "$threads"

@@ -7,7 +7,7 @@
 
 static void count_patch(struct summary *summary, const struct event_patch *patch)
 {
-	summary->loads++;
+	summary->logged_loads++;
 	summary->words += (uint64_t)__builtin_popcount(patch->mask);
 }
 

@@ -178,8 +178,12 @@ static void print_sizes(const struct summary *summary, FILE *out)
 	char text[AMOUNT_TEXT_SIZE];
 
 	print_amount(out, "instructions", summary->instructions);
+	if (summary->has_loads)
+		print_amount(out, "loads", summary->loads);
+	else
+		print_text(out, "loads", "not counted; --loads counts them, by a replay");
 	print_label(out, "logged loads");
-	fprintf(out, "%" PRIu64 " (%" PRIu64 " words)\n", summary->loads, summary->words);
+	fprintf(out, "%" PRIu64 " (%" PRIu64 " words)\n", summary->logged_loads, summary->words);
 	print_amount(out, "results", summary->results);
 	print_amount(out, "signals", summary->signals);
 	print_label(out, "events");
@@ -388,7 +392,11 @@ static void json_end(struct json *json, const struct summary_end *end)
 static void json_sizes(struct json *json, const struct summary *summary)
 {
 	json_number(json, "instructions", summary->instructions);
-	json_number(json, "logged_loads", summary->loads);
+	if (summary->has_loads)
+		json_number(json, "loads", summary->loads);
+	else
+		json_text(json, "loads", NULL);
+	json_number(json, "logged_loads", summary->logged_loads);
 	json_number(json, "logged_words", summary->words);
 	json_number(json, "results", summary->results);
 	json_number(json, "signals", summary->signals);

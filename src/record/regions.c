@@ -582,6 +582,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .xstate_mask = space->xstate_mask,
 	        .loop_is_fast = space->loop_is_fast,
 	        .count = space->count,
+	        .count_loads = space->count_loads,
 	        .mode = space->mode,
 	        .keep_flags = &reading->replaced,
 	        .counter = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(0) : SLOT_POSITIONS,

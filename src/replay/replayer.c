@@ -157,6 +157,7 @@ static bool make_target(struct session *s)
 	if (!s->segment_count ||
 	        !target_create(&s->target, &s->code, s->segments, s->segment_count, why, sizeof why))
 		return finish(s, REPLAY_FAILED, "%s", why);
+	s->target.space->count_loads = s->options->loads;
 	feeder_init(&s->feeder, &s->reader, &s->timeline, s->source, s->segments, s->segment_count, &options);
 	s->target.feed->generation = 1;
 	/* The stub begins with the first buffer, as if it had asked for it. */
@@ -621,6 +622,7 @@ void replay(const struct replay_options *options, struct replay_result *result)
 		if (make_target(&s))
 			serve_until_done(&s);
 		result->seconds = (double)(nanoseconds() - start) / 1e9;
+		result->loads = s.target.slots ? s.target.slots[SLOT_LOADS] : 0;
 		result->threads = s.timeline.threads;
 		result->keyframes = s.feeder.keyframes;
 		result->skipped = s.feeder.skipped;

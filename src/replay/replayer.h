@@ -32,6 +32,7 @@ struct replay_options {
 	uint64_t from, to;                      /* positions; 0 and UINT64_MAX: all of it */
 	uint32_t thread;                        /* id, or UINT32_MAX: all */
 	bool output;                            /* write what the program wrote to descriptors 1 and 2 */
+	bool loads;                             /* count them, see struct replay_result */
 	const struct replay_observer *observer; /* or NULL; no output then */
 	bool show; /* print the state of each thread where it stops because of `to` */
 };
@@ -45,6 +46,7 @@ enum replay_outcome {
 struct replay_result {
 	enum replay_outcome outcome;
 	uint64_t instructions;
+	uint64_t loads; /* instructions that read memory; 0 unless they were to be counted */
 	double seconds;
 	uint32_t threads;
 	uint64_t keyframes; /* that replay began at */

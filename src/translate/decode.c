@@ -218,6 +218,8 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 				instruction->used |= address;
 			if (is_access(zydis, operand)) {
 				instruction->may_fault = true;
+				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+					instruction->reads_memory = true;
 				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && !stack_only)
 					instruction->writes_memory = true;
 			}
