@@ -8,7 +8,7 @@ set -uo pipefail
 PATTERN=${PATTERN:-*}
 need_launch || exit 2
 if [ "${1:-}" != --group ]; then
-	printf '%s\n' world output files endings cut flipped tampered | PATTERN=$PATTERN xargs -P "${JOBS:-2}" -n 1 "${BASH_SOURCE[0]}" --group
+	printf '%s\n' world output files processor endings cut flipped tampered | PATTERN=$PATTERN xargs -P "${JOBS:-2}" -n 1 "${BASH_SOURCE[0]}" --group
 	exit
 fi
 new_work_directory
@@ -281,6 +281,43 @@ for file in json.load(sys.stdin)["files"]:
 	exact packed-needs-no-sysroot "$work/packed.bug" "${check[@]}" --sysroot "$work/root"
 	refused file-missing 125 'No such file' -- "${check[@]}" "$work/nothing.bug"
 	refused file-is-none 125 'not a' -- "${check[@]}" "$work/kept"
+}
+
+# --- another processor --------------------------------------------------------------------------------------------
+
+# A recording says what processor it needs and which one made it; here it says something else than it was.
+group_processor() {
+	local tamper=$BUILD/tests/tamper-recording
+	make_program
+	record processor -- processor
+	record native --cpu native -- processor
+	exact native "$work/native.bug" "${check[@]}"
+	"$tamper" "$work/processor.bug" "$work/above.bug" cpu-level x86-64-v4
+	refused level-unknown 125 'level x86-64-v4, and this bugnet knows x86-64-v2 and x86-64-v3;' -- "${check[@]}" "$work/above.bug"
+	"$tamper" "$work/native.bug" "$work/lacks.bug" cpu-flags 'fpu sse2 fma4 xop amx_tile'
+	refused native-lacks 125 'level native \(on .*\), and this one lacks (fma4|xop|amx_tile); .*--cpu .*this machine has x86-64-v[123]' -- \
+		"${check[@]}" "$work/lacks.bug"
+	"$tamper" "$work/native.bug" "$work/has.bug" cpu-flags 'fpu sse2 hypervisor'
+	exact native-has "$work/has.bug" "${check[@]}"
+
+	# Another model gives other results for some instructions only: there is a warning where there are any.
+	"$tamper" "$work/processor.bug" "$work/model.bug" cpu 'Another Processor'
+	exact other-model "$work/model.bug" "${check[@]}"
+	gcc -O1 -o "$work/approximate" -x c - <<-'END' || failed replay/other-model-warning "does not compile"
+		#include <xmmintrin.h>
+		int main(int argc, char **argv) { return (void)argv, _mm_cvtss_si32(_mm_rsqrt_ss(_mm_set_ss((float)argc))); }
+	END
+	"$BUGNET" record -o "$work/approximate.bug" -- "$work/approximate" >/dev/null 2>&1
+	exact approximate "$work/approximate.bug" "${check[@]}"
+	"$tamper" "$work/approximate.bug" "$work/approximate-other.bug" cpu 'Another Processor'
+	if wanted other-model-warning; then
+		capture run "${check[@]}" "$work/approximate-other.bug"
+		if [ "$(tail -n1 "$work/run.out")" = exact ] && grep -q 'warning: .*not the processor.*rsqrtps' "$work/run.err"; then
+			ok replay/other-model-warning
+		else
+			failed replay/other-model-warning "no warning" "$work/run.err"
+		fi
+	fi
 }
 
 # --- how it ended ---------------------------------------------------------------------------------------------------

@@ -135,6 +135,14 @@ static int replay_main(int argc, char **argv)
 	if (*result.warning)
 		error_print(
 		        "replay", "warning: %s: %s; what comes before is used", options.path, result.warning);
+	if (result.approximates)
+		error_print("replay",
+		        "warning: %s: this is not the processor it was recorded on, and the program has "
+		        "instructions "
+		        "(rcpps, rsqrtps, fsin or their kind) whose results differ between processors; if it "
+		        "diverges, "
+		        "replay it on a processor as 'bugnet info' names it",
+		        options.path);
 	if (result.outcome == REPLAY_FAILED) {
 		error_print("replay", "%s: %s", options.path, result.message);
 		return STATUS_FAILED;

@@ -463,6 +463,7 @@ static int add_translation(struct space *space, const struct translation *transl
 	uint32_t code;
 	int error = place(space, segment, translation, &code);
 
+	space->approximates |= translation->approximates;
 	return error ? error : region_add(space, segment, translation, code);
 }
 

@@ -622,6 +622,7 @@ void replay(const struct replay_options *options, struct replay_result *result)
 		if (make_target(&s))
 			serve_until_done(&s);
 		result->seconds = (double)(nanoseconds() - start) / 1e9;
+		result->approximates = s.target.space && s.target.space->approximates && cpu_is_other(&s.meta);
 		result->loads = s.target.slots ? s.target.slots[SLOT_LOADS] : 0;
 		result->threads = s.timeline.threads;
 		result->keyframes = s.feeder.keyframes;

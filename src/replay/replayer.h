@@ -53,6 +53,7 @@ struct replay_result {
 	uint64_t skipped;   /* stretches that lean on others which are lost */
 	uint64_t cut;       /* threads whose log just stops */
 	char message[1024];
+	bool approximates; /* on another processor, code was replayed that may give other results there */
 	char warning[256]; /* why there is no more of the recording than was replayed, or "" */
 };
 

@@ -83,6 +83,7 @@ struct translation {
 	uint32_t callee_count;
 	uint32_t instruction_count;
 	uint32_t block_count;
+	bool approximates; /* has instructions whose results differ from processor to processor */
 };
 
 /* What the code is for. */
