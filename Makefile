@@ -26,7 +26,7 @@ CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
 LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(EXPLAIN_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
-.PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures install clean format check-format \
+.PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures bench-atomics install clean format check-format \
 	packages-build packages-fuzz \
 	packages-test tests
 all: $(B)/bugnet
@@ -197,6 +197,11 @@ $(B)/bench/coding: bench/coding.c tests/fuzz/random.h $(RECORDING_OBJECTS)
 bench-coding: packages-build
 	@$(MAKE) --no-print-directory $(B)/bench/coding
 	@$(B)/bench/coding
+
+# The cost of what orders threads.
+bench-atomics: packages-build
+	@$(MAKE) --no-print-directory $(B)/bugnet
+	@bench/atomics
 
 demo: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet

@@ -456,6 +456,20 @@ group_tampered() {
 	refused tampered-before-the-end 1 'thread 0 diverges at position [0-9]+, pc 0x[0-9a-f]+ \(.*/replayed\+0x[0-9a-f]+\): ' \
 		'rbx differs: recorded 0x1122334455667788, replayed 0x1122334455667789' '^recorded:' '^replayed:' 'rbx 1122334455667788' 'rbx 1122334455667789' -- \
 		"${check[@]}" "$work/crash-tampered.bug"
+	# Threads are replayed at once; of several differences it is always the same one that is told.
+	record threads --interval 200K -- threads
+	"$BUILD/tests/tamper-recording" "$work/threads.bug" "$work/threads-tampered.bug" "$word" || failed replay/tampered "cannot tamper"
+	for jobs in 1 2 5; do
+		exact "at-once-$jobs" "$work/threads.bug" "${check[@]}" --jobs "$jobs"
+		refused "tampered-at-once-$jobs" 1 'thread 2 diverges at position [0-9]+' 'r.. 1122334455667789' -- \
+			"${check[@]}" --jobs "$jobs" "$work/threads-tampered.bug"
+		sed '/^seconds\|^speed\|^keyframes/d' "$work/run.out" | cat - "$work/run.err" >"$work/at-once-$jobs"
+		if wanted "tampered-at-once-$jobs" && [ -e "$work/at-once-1" ] && ! cmp -s "$work/at-once-1" "$work/at-once-$jobs"; then
+			diff "$work/at-once-1" "$work/at-once-$jobs" >"$work/difference"
+			failed "replay/tampered-at-once-$jobs" "not the difference that one job finds" "$work/difference"
+		fi
+	done
+	refused no-jobs 125 "'0' is not between 1 and" -- "${check[@]}" --jobs 0 "$work/threads.bug"
 	# up to before the change all is well
 	exact tampered-before-it "$work/call-tampered.bug" "${check[@]}" --to 10000
 }

@@ -15,7 +15,7 @@
 struct replay_values {
 	bool check;
 	bool output;
-	const char *from, *to, *thread;
+	const char *from, *to, *thread, *jobs;
 	const char *sysroot, *binary;
 };
 
@@ -52,6 +52,13 @@ static const struct option_spec replay_options[] = {
                 .offset = offsetof(struct replay_values, thread),
                 .value = "ID",
                 .help = "replay this thread only",
+        },
+        {
+                .name = "jobs",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct replay_values, jobs),
+                .value = "N",
+                .help = "replay so many stretches at once; by default as many as there are processors",
         },
         {
                 .name = "sysroot",
@@ -108,7 +115,7 @@ static int replay_main(int argc, char **argv)
 	struct replay_values values = {0};
 	struct replay_options options = {.to = UINT64_MAX};
 	struct replay_result result;
-	uint64_t thread = UINT32_MAX;
+	uint64_t thread = UINT32_MAX, jobs = 0;
 	int status;
 	int first = options_parse(&replay_command, argc, argv, &values, &status);
 
@@ -123,12 +130,18 @@ static int replay_main(int argc, char **argv)
 	}
 	if (!parse_number("from", values.from, &options.from) ||
 	        !parse_number("to", values.to, &options.to) ||
-	        !parse_number("thread", values.thread, &thread))
+	        !parse_number("thread", values.thread, &thread) || !parse_number("jobs", values.jobs, &jobs))
 		return STATUS_FAILED;
+	if (values.jobs && (jobs == 0 || jobs > REPLAY_SESSIONS_MAXIMUM)) {
+		error_print("replay", "option '--jobs': '%s' is not between 1 and %u", values.jobs,
+		        REPLAY_SESSIONS_MAXIMUM);
+		return STATUS_FAILED;
+	}
 	options.path = argv[first];
 	options.sysroot = values.sysroot;
 	options.binary = values.binary;
 	options.output = values.output;
+	options.sessions = (unsigned)jobs;
 	options.show = !values.check && !values.output;
 	options.thread = thread < UINT32_MAX ? (uint32_t)thread : UINT32_MAX;
 	replay(&options, &result);
@@ -159,8 +172,8 @@ static int replay_main(int argc, char **argv)
 const struct command replay_command = {
         .name = "replay",
         .summary = "run a recording again, exactly as it was",
-        .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--sysroot DIR] "
-                    "[--binary PATH] [--] FILE",
+        .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--jobs N] "
+                    "[--sysroot DIR] [--binary PATH] [--] FILE",
         .description =
                 "Replay the recording FILE: every thread from every keyframe, with nothing of the world it\n"
                 "was recorded in but the code of the program and its libraries. Its registers are compared\n"

@@ -6,6 +6,7 @@
 #include "record/space_private.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 uint32_t entry_for(struct space *space, uint64_t pc)
 {
@@ -20,8 +21,8 @@ uint32_t entry_for(struct space *space, uint64_t pc)
 
 /* ---- patterns ---- */
 
-/* The small pieces that lead to an entry or away from one differ in nothing but the pc: they are made once.
- */
+/* The small pieces that lead to an entry or away from one differ in nothing but the pc: a space makes them
+ * once. */
 struct pattern {
 	struct translation translation;
 	uint32_t literal; /* of a bridge */
@@ -45,9 +46,12 @@ static int make_pattern(const struct space *space, enum pattern_kind kind, struc
 static int place_pattern(struct space *space, unsigned segment, enum pattern_kind kind, uint64_t pc,
         uint32_t *code, const struct pattern **used)
 {
-	static struct pattern patterns[PATTERN_COUNT];
-	struct pattern *pattern = &patterns[kind];
-
+	if (!space->patterns) {
+		space->patterns = calloc(PATTERN_COUNT, sizeof *space->patterns);
+		if (!space->patterns)
+			abort();
+	}
+	struct pattern *pattern = &space->patterns[kind];
 	if (!pattern->translation.code) {
 		int error = make_pattern(space, kind, pattern);
 		if (error)
@@ -58,6 +62,13 @@ static int place_pattern(struct space *space, unsigned segment, enum pattern_kin
 	if (used)
 		*used = pattern;
 	return place(space, segment, &translation, code);
+}
+
+void free_patterns(struct space *space)
+{
+	for (unsigned kind = 0; space->patterns && kind < PATTERN_COUNT; kind++)
+		translation_free(&space->patterns[kind].translation);
+	free(space->patterns);
 }
 
 /* ---- exits and bridges, made when they are needed ---- */

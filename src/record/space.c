@@ -120,7 +120,7 @@ static struct space *space_map(int memfd, uint64_t size)
 		abort();
 	space->memory_size = size;
 	space->memfd = memfd;
-	space->id = next_id++;
+	space->id = __atomic_fetch_add(&next_id, 1, __ATOMIC_RELAXED);
 	return space;
 }
 
@@ -183,6 +183,7 @@ struct space *space_clone(const struct space *from, int memfd)
 	*space = *from;
 	space->id = mapped->id;
 	space->memory = mapped->memory;
+	space->patterns = NULL;
 	space->known_filter = mapped->known_filter;
 	memcpy(space->known_filter, from->known_filter, KNOWN_FILTER_BYTES);
 	space->memfd = memfd;
@@ -249,6 +250,7 @@ void space_destroy(struct space *space)
 	vector_free(&space->source_bytes);
 	vector_free(&space->pages);
 	vector_free(&space->page_uses);
+	free_patterns(space);
 	free(space->known_filter);
 	munmap(space->memory, space->memory_size);
 	close(space->memfd);

@@ -127,7 +127,8 @@ struct space {
 	void (*on_code)(
 	        void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size);
 	void *on_code_context;
-	struct library *library; /* shared with other spaces, or NULL */
+	struct pattern *patterns; /* see link.c; NULL: none made yet */
+	struct library *library;  /* shared with other spaces, or NULL */
 	struct index entry_index, page_index;
 	uint8_t *known_filter; /* KNOWN_FILTER_BYTES: a bit for each pc that ever had code, see regions.c */
 	VECTOR(struct space_entry) entries;

@@ -35,6 +35,7 @@ void patch_rel32(const struct space_segment *segment, uint32_t offset, uint64_t 
 
 /* ---- link.c ---- */
 uint32_t entry_for(struct space *space, uint64_t pc);
+void free_patterns(struct space *space);
 /* A branch at `offset` wants to go to the entry. exit: its exit's code offset + 1, or 0. */
 int add_site(struct space *space, unsigned segment, uint32_t offset, uint32_t exit, uint32_t entry);
 /* Makes the branch lead out for good. */

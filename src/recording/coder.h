@@ -65,6 +65,8 @@ static inline unsigned form_code_bytes(unsigned mask)
 /* Flags of result and system call */
 #define CHANGES_REGISTERS 1
 #define CHANGES_FLAGS     2
+#define ORDER_KIND_MASK   3
+#define ORDER_LOOSE       4
 #define SYSCALL_FORGETS   4
 /* Flags of signal and sigreturn; the last two of sigreturn only */
 #define SIGNAL_XSAVE      1

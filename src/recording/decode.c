@@ -285,9 +285,16 @@ static void decode_sigreturn(struct decoder *decoder, unsigned flags, struct eve
 
 static void decode_order(struct decoder *decoder, unsigned flags, struct event *event)
 {
-	(void)flags;
+	struct event_order *to = &event->order;
+
+	if ((flags & ORDER_KIND_MASK) > ORDER_CLOCK)
+		fail(decoder, DECODE_FLAGS, decoder->start + decoder->event_offset);
 	decoder->coder.stamp += cursor_varint(&decoder->cursor);
-	event->order.stamp = decoder->coder.stamp;
+	to->kind = (enum event_order_kind)(flags & ORDER_KIND_MASK);
+	to->stamp = to->since = decoder->coder.stamp;
+	to->loose = flags & ORDER_LOOSE;
+	if (to->loose)
+		to->since -= cursor_varint(&decoder->cursor);
 }
 
 static void decode_code(struct decoder *decoder, unsigned flags, struct event *event)
@@ -341,7 +348,7 @@ static const struct {
         [EVENT_SYSCALL] = {decode_syscall, CHANGES_REGISTERS | CHANGES_FLAGS | SYSCALL_FORGETS},
         [EVENT_SIGNAL] = {decode_signal, SIGNAL_XSAVE | SIGNAL_FAULT},
         [EVENT_SIGRETURN] = {decode_sigreturn, SIGNAL_XSAVE | SIGRETURN_CALL | SIGRETURN_BASES},
-        [EVENT_ORDER] = {decode_order, 0},
+        [EVENT_ORDER] = {decode_order, ORDER_KIND_MASK | ORDER_LOOSE},
         [EVENT_CODE] = {decode_code, 0},
         [EVENT_MAP] = {decode_map, 3},
         [EVENT_END] = {decode_end, 7},

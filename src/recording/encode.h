@@ -24,7 +24,7 @@
 #define ENCODE_DELTA_MAXIMUM   (2 + 18 * VARINT_MAXIMUM)
 #define ENCODE_SYSCALL_MAXIMUM                                                                               \
 	(ENCODE_HEAD_MAXIMUM + ENCODE_DELTA_MAXIMUM + VARINT_MAXIMUM + ENCODE_CHANGES_MAXIMUM)
-#define ENCODE_ORDER_MAXIMUM (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM)
+#define ENCODE_ORDER_MAXIMUM (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM)
 #define ENCODE_MAP_MAXIMUM   (ENCODE_HEAD_MAXIMUM + 6 * VARINT_MAXIMUM)
 #define ENCODE_END_MAXIMUM                                                                                   \
 	(ENCODE_HEAD_MAXIMUM + (2 + EVENT_SIGNAL_DETAILS) * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE)
@@ -307,12 +307,15 @@ static inline uint8_t *encode_sigreturn(
 	return xsave->size ? encode_bytes(at, xsave->bytes, xsave->size) : at;
 }
 
-static inline uint8_t *encode_order(struct coder *coder, uint8_t *at, uint64_t position, uint64_t stamp)
+static inline uint8_t *encode_order(
+        struct coder *coder, uint8_t *at, uint64_t position, const struct event_order *order)
 {
-	at = encode_head(coder, at, EVENT_ORDER, 0, position);
-	at = put_varint(at, stamp - coder->stamp);
-	coder->stamp = stamp;
-	return at;
+	unsigned flags = (unsigned)order->kind | (order->loose ? ORDER_LOOSE : 0);
+
+	at = encode_head(coder, at, EVENT_ORDER, flags, position);
+	at = put_varint(at, order->stamp - coder->stamp);
+	coder->stamp = order->stamp;
+	return order->loose ? put_varint(at, order->stamp - order->since) : at;
 }
 
 static inline uint8_t *encode_code(
@@ -372,7 +375,7 @@ static inline uint8_t *encode_event(struct coder *coder, uint8_t *at, const stru
 	case EVENT_SIGRETURN:
 		return encode_sigreturn(coder, at, position, &event->sigreturn);
 	case EVENT_ORDER:
-		return encode_order(coder, at, position, event->order.stamp);
+		return encode_order(coder, at, position, &event->order);
 	case EVENT_CODE:
 		return encode_code(coder, at, position, &event->code);
 	case EVENT_MAP:

@@ -119,8 +119,21 @@ struct event_sigreturn {
 	struct event_xsave xsave;
 };
 
+/*
+ * A thread's clock gets ahead of what a reader would expect: it grows by one with each operation
+ * that orders threads, and an event tells where it grew by more. See docs/format.md.
+ */
+enum event_order_kind {
+	ORDER_OPERATION, /* the stamp is that of the next operation */
+	ORDER_RETURN,    /* of the return of the system call at the position */
+	ORDER_CLOCK,     /* of the operation that came last; told behind keyframes */
+};
+
 struct event_order {
+	enum event_order_kind kind;
 	uint64_t stamp;
+	bool loose;     /* it was performed at some time after `since` */
+	uint64_t since; /* below the stamp */
 };
 
 /*

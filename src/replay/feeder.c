@@ -17,6 +17,7 @@ __attribute__((format(printf, 2, 3))) static void fail(struct feeder *feeder, co
 	if (feeder->failed)
 		return;
 	feeder->failed = true;
+	feeder->failure = feeder->stretch ? feeder->stretch - 1 : 0;
 	va_start(arguments, format);
 	vsnprintf(feeder->error, sizeof feeder->error, format, arguments);
 	va_end(arguments);
@@ -79,6 +80,7 @@ static struct notice *put_report(
 		position = feeder->position;
 	notice->kind = kind;
 	notice->thread = feeder->section ? stretch_thread(feeder->section) : 0;
+	notice->stretch = feeder->stretch ? feeder->stretch - 1 : 0;
 	notice->start = feeder->start;
 	notice->state.position = position;
 	notice->size = size;
@@ -145,6 +147,7 @@ static bool open_stretch(struct feeder *feeder, size_t number)
 	char text[128];
 
 	close_stretch(feeder);
+	feeder->stretch = number + 1;
 	if (stretch_read(feeder->reader, section, &feeder->bytes)) {
 		feeder->bytes = NULL;
 		fail(feeder, "thread %u, stretch %u: %s", stretch_thread(section), stretch_number(section),
@@ -157,15 +160,19 @@ static bool open_stretch(struct feeder *feeder, size_t number)
 	if (!feeder->failed && feeder->status != DECODE_EVENT)
 		fail(feeder, "thread %u, stretch %u is empty", stretch_thread(section),
 		        stretch_number(section));
-	feeder->stretch = number + 1;
 	return !feeder->failed;
+}
+
+static void leave_thread(struct feeder *feeder)
+{
+	feeder->running = false;
+	close_stretch(feeder);
 }
 
 static void next_thread(struct feeder *feeder)
 {
 	feeder->stretch = timeline_next_thread(feeder->timeline, feeder->stretch - 1);
-	feeder->running = false;
-	close_stretch(feeder);
+	leave_thread(feeder);
 }
 
 static bool is_wanted(const struct feeder *feeder, const struct section *section)
@@ -187,40 +194,61 @@ static size_t first_stretch(const struct feeder *feeder, size_t first)
 	return found;
 }
 
+/* Goes on with the first stretch that stands for itself, if the thread has one among those from `i` on. */
+static void begin_behind(struct feeder *feeder, size_t i)
+{
+	size_t next = timeline_next_thread(feeder->timeline, i);
+
+	for (; i < next && i < feeder->until; i++) {
+		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
+			return;
+		feeder->skipped += !feeder->passed_on;
+	}
+	close_stretch(feeder);
+}
+
 /* A new thread: from the last keyframe before the wanted position that leans on nothing. */
-static void begin_thread(struct feeder *feeder)
+static void begin_thread(struct feeder *feeder, size_t first)
+{
+	for (size_t i = first_stretch(feeder, first); i > first; i--) {
+		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
+			return;
+	}
+	begin_behind(feeder, first);
+}
+
+static void begin(struct feeder *feeder)
 {
 	const struct timeline *timeline = feeder->timeline;
-	size_t first = feeder->stretch, next = timeline_next_thread(timeline, first);
-	size_t wanted = first_stretch(feeder, first);
+	size_t first = feeder->stretch;
 
-	if (!is_wanted(feeder, timeline->stretches[first])) {
-		feeder->stretch = next;
+	if (!is_wanted(feeder, timeline->stretches[first]))
+		feeder->stretch = timeline_next_thread(timeline, first);
+	else if (timeline_continues(timeline, first))
+		begin_behind(feeder, first);
+	else
+		begin_thread(feeder, first);
+	feeder->passed_on = false;
+}
+
+/* Takes more from the schedule. */
+static void take(struct feeder *feeder)
+{
+	if (schedule_take(feeder->schedule, &feeder->stretch, &feeder->until)) {
+		feeder->passed_on = timeline_continues(feeder->timeline, feeder->stretch);
 		return;
 	}
-	for (size_t i = wanted;;) {
-		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
-			return;
-		if (i == first)
-			break;
-		i--;
-	}
-	/* What came before is lost: the first one behind it that stands for itself. */
-	for (size_t i = first; i < next; i++) {
-		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
-			return;
-		feeder->skipped++;
-	}
-	next_thread(feeder);
+	put_report(feeder, NOTICE_FINISHED, feeder->position, 0);
+	feeder->finished = true;
 }
 
 /* ---- code ---- */
 
-/* So many pieces of the code history are in force; the number tells the thread, too. */
+/* So many pieces of the code history are in force; the number tells the stretch, too. */
 static void put_code(struct feeder *feeder, uint64_t position, uint32_t pieces)
 {
 	feeder->pieces = pieces;
-	put_number(feeder, FEED_CODE, position, (uint64_t)stretch_thread(feeder->section) << 32 | pieces);
+	put_number(feeder, FEED_CODE, position, (uint64_t)(feeder->stretch - 1) << 32 | pieces);
 }
 
 static void feed_code(struct feeder *feeder)
@@ -244,23 +272,37 @@ static bool vectors_of(struct feeder *feeder, const struct event_xsave *xsave, u
 	return false;
 }
 
+/* Has the thread, which came from the stretch before, compared with the keyframe. */
+static void compare_keyframe(struct feeder *feeder, bool has_vectors, const uint8_t *vectors)
+{
+	const struct event_keyframe *keyframe = &feeder->event.keyframe;
+	uint64_t position = feeder->event.position;
+	struct notice *notice = put_report(feeder, NOTICE_KEYFRAME, position, 0);
+
+	notice->stretch--;
+	notice->state = (struct state){.position = position,
+	        .registers = keyframe->registers,
+	        .has_bases = true,
+	        .fs_base = keyframe->fs_base,
+	        .gs_base = keyframe->gs_base,
+	        .has_vectors = has_vectors};
+	memcpy(notice->state.vectors, vectors, sizeof notice->state.vectors);
+}
+
 static void feed_keyframe(struct feeder *feeder)
 {
 	const struct event_keyframe *keyframe = &feeder->event.keyframe;
 	uint64_t position = feeder->event.position;
-	uint8_t vectors[FEED_XSAVE_BYTES];
+	uint8_t vectors[FEED_XSAVE_BYTES] = {0};
 	bool has_vectors = vectors_of(feeder, &keyframe->xsave, vectors);
 	bool fresh = !feeder->running;
 
-	if (feeder->running) {
-		struct notice *notice = put_report(feeder, NOTICE_KEYFRAME, position, 0);
-		notice->state = (struct state){.position = position,
-		        .registers = keyframe->registers,
-		        .has_bases = true,
-		        .fs_base = keyframe->fs_base,
-		        .gs_base = keyframe->gs_base,
-		        .has_vectors = has_vectors};
-		memcpy(notice->state.vectors, vectors, sizeof vectors);
+	if (feeder->running)
+		compare_keyframe(feeder, has_vectors, vectors);
+	/* From here on it is another session's, unless it leans on what this one has replayed. */
+	if (feeder->running && keyframe->leans_on == 0 && feeder->stretch > feeder->until) {
+		leave_thread(feeder);
+		return;
 	}
 	feeder->start = position;
 	feeder->keyframes++;
@@ -376,7 +418,7 @@ static void feed_end(struct feeder *feeder)
 
 	notice->event = feeder->event;
 	notice->state.registers = feeder->event.end.registers;
-	next_thread(feeder);
+	leave_thread(feeder);
 }
 
 static void feed_output(struct feeder *feeder)
@@ -396,7 +438,7 @@ static void feed_cut(struct feeder *feeder)
 {
 	put_call(feeder);
 	put_report(feeder, NOTICE_CUT, feeder->position, 0);
-	next_thread(feeder);
+	leave_thread(feeder);
 }
 
 static void feed_event(struct feeder *feeder)
@@ -447,22 +489,20 @@ static void feed_next(struct feeder *feeder)
 			open_stretch(feeder, feeder->stretch);
 		else
 			feed_cut(feeder);
-	} else if (feeder->stretch < timeline->count) {
-		begin_thread(feeder);
+	} else if (feeder->stretch < feeder->until) {
+		begin(feeder);
 	} else {
-		put_report(feeder, NOTICE_FINISHED, feeder->position, 0);
-		feeder->finished = true;
+		take(feeder);
 	}
 }
 
-bool feeder_fill(struct feeder *feeder, uint8_t *buffer, size_t size)
+void feeder_fill(struct feeder *feeder, uint8_t *buffer, size_t size)
 {
 	feeder->at = buffer;
 	feeder->end = buffer + size - RECORDS_AT_ONCE - sizeof(struct feed_record);
 	while (feeder->at < feeder->end && !feeder->finished && !feeder->failed)
 		feed_next(feeder);
 	*(struct feed_record *)feeder->at = (struct feed_record){.kind = FEED_MORE};
-	return !feeder->failed;
 }
 
 struct notice *feeder_notice(struct feeder *feeder, uint64_t number)
@@ -475,11 +515,12 @@ struct notice *feeder_notice(struct feeder *feeder, uint64_t number)
 }
 
 void feeder_init(struct feeder *feeder, struct reader *reader, const struct timeline *timeline,
-        const struct code_source *source, const struct segment_layout *segments, unsigned segment_count,
-        const struct feeder_options *options)
+        struct schedule *schedule, const struct code_source *source, const struct segment_layout *segments,
+        unsigned segment_count, const struct feeder_options *options)
 {
 	*feeder = (struct feeder){.reader = reader,
 	        .timeline = timeline,
+	        .schedule = schedule,
 	        .source = source,
 	        .segments = segments,
 	        .segment_count = segment_count,

@@ -2,6 +2,10 @@
  * From a recording to the feed: decodes the events of one thread after the other, stretch
  * by stretch, and writes the records that the stub applies (target/feed.h).
  *
+ * It feeds what it takes from the schedule. A stretch whose keyframe leans on the one before
+ * it belongs to whoever replays that one; and who replays a stretch also compares what it
+ * comes to with the keyframe behind it.
+ *
  * Where the replayer has to look at the thread, a report record stands in the feed, and a
  * notice says what it is for.
  */
@@ -11,6 +15,7 @@
 #include "record/vector.h"
 #include "recording/decode.h"
 #include "replay/code_source.h"
+#include "replay/schedule.h"
 #include "replay/state.h"
 #include "replay/timeline.h"
 
@@ -27,6 +32,7 @@ enum notice_kind {
 struct notice {
 	enum notice_kind kind;
 	uint32_t thread;
+	size_t stretch;     /* that is being replayed, or ends here */
 	uint64_t start;     /* position of the keyframe that replay came from */
 	struct state state; /* keyframe, end: as recorded */
 	struct event event; /* end, event; without its XSAVE image */
@@ -50,7 +56,9 @@ struct feeder {
 	const struct segment_layout *segments; /* where nothing may be patched */
 	unsigned segment_count;
 	struct feeder_options options;
-	size_t stretch;                /* the next one to load */
+	struct schedule *schedule;
+	size_t stretch, until;         /* the next one to load; behind the last one to begin with */
+	bool passed_on;                /* another session has replayed up to here, and what leans on that */
 	const struct section *section; /* the one that is being decoded, or NULL */
 	uint8_t *bytes;
 	struct decoder decoder;
@@ -59,6 +67,7 @@ struct feeder {
 	bool running; /* the thread is somewhere, and goes on with the next event */
 	bool finished;
 	bool failed;
+	size_t failure;           /* the stretch that makes no sense */
 	uint64_t start, position; /* of the keyframe; behind the last record */
 	uint64_t output_position; /* of the last output event + 1 */
 	bool called;              /* there was a system call that is still to be told of: */
@@ -72,12 +81,13 @@ struct feeder {
 };
 
 void feeder_init(struct feeder *feeder, struct reader *reader, const struct timeline *timeline,
-        const struct code_source *source, const struct segment_layout *segments, unsigned segment_count,
-        const struct feeder_options *options);
+        struct schedule *schedule, const struct code_source *source, const struct segment_layout *segments,
+        unsigned segment_count, const struct feeder_options *options);
 void feeder_deinit(struct feeder *feeder);
 
-/* Writes records, the last of which is FEED_MORE. False: the recording makes no sense, see feeder->error. */
-bool feeder_fill(struct feeder *feeder, uint8_t *buffer, size_t size);
+/* Writes records, the last of which is FEED_MORE. If feeder->failed is set then, the recording makes no sense
+ * behind them; see feeder->error. */
+void feeder_fill(struct feeder *feeder, uint8_t *buffer, size_t size);
 
 /* The notice of report `number`, which the caller frees, or NULL. */
 struct notice *feeder_notice(struct feeder *feeder, uint64_t number);

@@ -11,6 +11,8 @@
 
 #include "recording/event.h"
 
+#define REPLAY_SESSIONS_MAXIMUM 64
+
 /*
  * Who wants to see system calls, signals and ends while they are replayed. A system call is seen
  * twice: before it has its effect, and behind it, with what it wrote. Memory is what the thread
@@ -28,18 +30,20 @@ size_t replay_read(const struct replay_view *view, uint64_t address, void *to, s
 
 struct replay_options {
 	const char *path;
-	const char *sysroot, *binary;           /* see code_files.h; may be NULL */
-	uint64_t from, to;                      /* positions; 0 and UINT64_MAX: all of it */
-	uint32_t thread;                        /* id, or UINT32_MAX: all */
-	bool output;                            /* write what the program wrote to descriptors 1 and 2 */
-	bool loads;                             /* count them, see struct replay_result */
+	const char *sysroot, *binary; /* see code_files.h; may be NULL */
+	uint64_t from, to;            /* positions; 0 and UINT64_MAX: all of it */
+	uint32_t thread;              /* id, or UINT32_MAX: all */
+	unsigned sessions;            /* processes to replay in at once; 0: as many as there are processors */
+	bool output;                  /* write what the program wrote to descriptors 1 and 2 */
+	bool loads;                   /* count them, see struct replay_result */
 	const struct replay_observer *observer; /* or NULL; no output then */
 	bool show; /* print the state of each thread where it stops because of `to` */
 };
 
 enum replay_outcome {
 	REPLAY_EXACT,
-	REPLAY_DIVERGED, /* `message` tells how; both states have been printed to stderr */
+	REPLAY_DIVERGED, /* `message` tells how; both states have been printed to stderr. Of several
+	                    differences, the one of the first thread at its first position */
 	REPLAY_FAILED,   /* it could not be replayed; `message` tells why */
 };
 

@@ -3,9 +3,11 @@
  * together, and what was in memory has to be known exactly:
  *
  *     make the shadow what memory is, and log what differed
+ *     take the line's place in the order of threads (order.c)
  *     old = shadow
  *     new = what the instruction makes of old
- *     lock cmpxchg memory, old -> new; start again if that fails
+ *     lock cmpxchg memory, old -> new; the same again if that fails, with what memory is by now
+ *     give the place back, with a stamp
  *     shadow = new
  *
  * What the instruction makes of old the CPU says itself: it executes it, without
@@ -258,12 +260,43 @@ static void write_shadow(struct thread *thread, uint64_t address, const void *fr
 		memcpy(shadow_of(thread, address + first), (const char *)from + first, size - first);
 }
 
+/* What it makes of what is in memory, as the shadow has it. */
+static void compute(struct thread *thread, unsigned argument, uint64_t address, unsigned bytes,
+        struct atomic *o, uint64_t old[2])
+{
+	read_shadow(thread, old, address, bytes);
+	take_registers(thread, argument, o);
+	if (o->kind >= ATOMIC_BT)
+		o->operand &= 8 * o->size - 1;
+	o->memory[0] = old[0];
+	o->memory[1] = old[1];
+	execute(o);
+}
+
+/* Until nobody comes between. 0, or -EFAULT. */
+static long perform(
+        struct thread *thread, unsigned argument, uint64_t address, unsigned bytes, struct atomic *o)
+{
+	uint64_t old[2] = {0};
+
+	for (;;) {
+		compute(thread, argument, address, bytes, o, old);
+		if (o->kind == ATOMIC_BT)
+			return 0;
+		long differs = exchange_program(address, old, o->memory, bytes);
+		if (differs <= 0)
+			return differs;
+		if (!shadow_check(thread, address, bytes))
+			return -K_EFAULT;
+	}
+}
+
 void emulate_atomic(struct thread *thread, unsigned argument)
 {
 	struct atomic o = {.kind = ATOMIC_KIND(argument), .size = ATOMIC_SIZE(argument)};
 	unsigned bytes = o.kind == ATOMIC_CMPXCHG2 ? 2 * o.size : o.size;
-	uint64_t address = thread->slots[SLOT_ADDRESS], old[2] = {0};
-	long differs;
+	uint64_t address = thread->slots[SLOT_ADDRESS];
+	struct order_hold hold = {0};
 
 	take_registers(thread, argument, &o);
 	if (o.kind >= ATOMIC_BT)
@@ -271,20 +304,18 @@ void emulate_atomic(struct thread *thread, unsigned argument)
 	if (bytes == 16 && address % 16)
 		fault_natively(thread);
 	check_alignment(thread, address, bytes);
-	do {
-		if (!shadow_check(thread, address, bytes))
-			fault_natively(thread);
-		read_shadow(thread, old, address, bytes);
-		take_registers(thread, argument, &o);
-		if (o.kind >= ATOMIC_BT)
-			o.operand &= 8 * o.size - 1;
-		o.memory[0] = old[0];
-		o.memory[1] = old[1];
-		execute(&o);
-		differs = o.kind == ATOMIC_BT ? 0 : exchange_program(address, old, o.memory, bytes);
-		if (differs < 0)
-			fault_natively(thread);
-	} while (differs);
+	/* What may take long comes before others have to wait. */
+	if (!shadow_check(thread, address, bytes))
+		fault_natively(thread);
+	if (argument & ATOMIC_LOCKED) {
+		log_make_room(thread);
+		order_take(thread, &hold, address, bytes);
+	}
+	if (perform(thread, argument, address, bytes, &o) < 0) {
+		order_drop(&hold);
+		fault_natively(thread);
+	}
+	order_give(thread, &hold, position(thread) - 1);
 	if (o.kind != ATOMIC_BT)
 		write_shadow(thread, address, o.memory, bytes);
 	give_registers(thread, argument, &o);

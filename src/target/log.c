@@ -112,6 +112,7 @@ static void keyframe(struct thread *thread)
 	thread->keyframe = here;
 	thread->code_pieces = 0;
 	note_code(thread, here);
+	order_keyframe(thread, here);
 }
 
 /*
@@ -165,6 +166,19 @@ void log_keyframe(struct thread *thread)
 
 /* ---- events ---- */
 
+void log_make_room(struct thread *thread)
+{
+	room(thread);
+}
+
+void log_order(struct thread *thread, uint64_t here, const struct event_order *order)
+{
+	uint8_t *at = room(thread);
+
+	if (at)
+		commit(thread, encode_order(coder_of(thread->log), at, here, order), here);
+}
+
 void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const void *words)
 {
 	uint8_t *at = room(thread);
@@ -190,6 +204,7 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 {
 	uint64_t here = position(thread);
 	note_code(thread, here);
+	order_signal(thread, here);
 	uint8_t *at = room(thread);
 	struct event_signal event = {
 	        .number = (uint32_t)siginfo->number,

@@ -45,6 +45,8 @@ struct thread {
 	uint64_t keyframe;          /* position of the last one */
 	uint64_t stretch;           /* bytes logged since */
 	uint32_t code_pieces;       /* of the code history, as last logged */
+	uint64_t clock, told;       /* see order.c: the thread's own, and what its log says of it */
+	uint64_t entered;           /* stamp of the system call that is being made */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
@@ -63,6 +65,7 @@ enum probe {
 };
 
 #define PROCESS_WINDOWS 1024
+#define ORDER_WORDS     512
 
 struct process {
 	uint32_t action_lock;
@@ -82,7 +85,13 @@ struct process {
 	struct range windows[PROCESS_WINDOWS];
 	uint64_t thread_bits[8192 / 64];
 	struct signal_action actions[65];
+	/* See order.c. Each on a cache line of its own. */
+	struct order_word {
+		_Alignas(64) uint64_t word;
+	} order_calls, order_words[ORDER_WORDS];
 };
+
+_Static_assert(sizeof(struct process) <= LAYOUT_PROCESS_BYTES, "the process's record has its place");
 
 /* ---- entry.S ---- */
 extern char stub_image[]; /* starts with struct stub_header */
@@ -284,6 +293,33 @@ static inline void note_code(struct thread *thread, uint64_t here)
 }
 void log_result(struct thread *thread, uint64_t here, const struct registers *before);
 void log_end(struct thread *thread, int kind, int status, const struct kernel_siginfo *siginfo);
+
+struct event_order;
+/* The next event will not have to wait for the supervisor. */
+void log_make_room(struct thread *thread);
+void log_order(struct thread *thread, uint64_t here, const struct event_order *order);
+
+/* ---- order.c ---- */
+/* Between these two a locked instruction is performed: no other thread's on the same lines is meanwhile, as
+ * a rule. */
+struct order_hold {
+	struct order_word *words[2];
+	uint64_t held[2]; /* what they are while this thread has them */
+	unsigned count;
+};
+void order_take(struct thread *thread, struct order_hold *hold, uint64_t address, uint64_t size);
+/* Nothing was performed. */
+void order_drop(const struct order_hold *hold);
+void order_give(struct thread *thread, const struct order_hold *hold, uint64_t here);
+/* Before a system call is made, or given up; and when it was made, before and behind its event in the log. */
+void order_enter(struct thread *thread);
+void order_entered(struct thread *thread, uint64_t here);
+void order_returned(struct thread *thread, uint64_t here);
+void order_signal(struct thread *thread, uint64_t here);
+/* A new thread begins where its maker is. */
+void order_begin(struct thread *child, const struct thread *maker);
+/* Behind a keyframe. */
+void order_keyframe(struct thread *thread, uint64_t here);
 
 /* ---- strings.c ---- */
 /* False: stopped between two iterations, with the pc still at the instruction. */

@@ -105,6 +105,7 @@ static void syscall_seccomp(struct thread *thread)
 static void syscall_exit_group(struct thread *thread)
 {
 	publish_position(thread);
+	order_entered(thread, position(thread) - 1);
 	log_end(thread, LOG_END_EXIT, (int)thread->regs.gpr[RDI], NULL);
 	if (info()->announce_exit)
 		ask(thread, OP_EXIT, thread->regs.gpr[RDI], 0, 0);
@@ -181,7 +182,9 @@ static void record_syscall(struct thread *thread, uint64_t here, const struct re
 	if (number == __NR_arch_prctl)
 		note_program_fs(thread);
 	bool forgets = shadow_forget(thread, number, arguments, gpr[RAX]);
+	order_entered(thread, here);
 	log_syscall(thread, here, before, forgets);
+	order_returned(thread, here);
 }
 
 void handle_syscall(struct thread *thread)
@@ -202,6 +205,7 @@ void handle_syscall(struct thread *thread)
 		before = *regs;
 		record_arguments(thread, &before, here);
 		record_output(thread, number);
+		order_enter(thread);
 	}
 	publish_position(thread);
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */

@@ -271,6 +271,7 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 		shadow_forget_all(child);
 	child->regs = thread->regs;
 	child_registers(child, plan);
+	order_begin(child, thread);
 	child->mask = thread->mask;
 	count_segv_blocker(0, child->mask);
 	child->actions = thread->actions;
@@ -387,6 +388,7 @@ void syscall_exit(struct thread *thread)
 		back_out();
 	if (info()->count)
 		__atomic_fetch_add(&channel()->instructions, position(thread), __ATOMIC_RELAXED);
+	order_entered(thread, position(thread) - 1);
 	log_end(thread, LOG_END_THREAD, (int)thread->regs.gpr[RDI], NULL);
 	if (thread->mailbox)
 		thread->mailbox->instructions = 0;

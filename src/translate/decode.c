@@ -868,11 +868,12 @@ static bool classify_atomic(struct instruction *instruction, const ZydisDecodedI
 		return false; /* the stub would have to know where the segment begins */
 	if (mode != TRANSLATE_RECORD)
 		return true;
+	bool locked = zydis->mnemonic == ZYDIS_MNEMONIC_XCHG || zydis->attributes & ZYDIS_ATTRIB_HAS_LOCK;
 	if (kind == ATOMIC_CMPXCHG2)
 		bits /= 2;
 	set_emulated(instruction, EMULATE_ATOMIC,
 	        ATOMIC_ARGUMENT(kind, log2_of(bits), 0) | atomic_source(instruction, zydis, operands) |
-	                (moved ? ATOMIC_ADDRESS32 : 0));
+	                (moved ? ATOMIC_ADDRESS32 : 0) | (locked ? ATOMIC_LOCKED : 0));
 	return true;
 }
 

@@ -207,6 +207,7 @@
 #define ATOMIC_IMMEDIATE                 0x1000 /* the other operand is in SLOT_SCRATCH_B, not in a register */
 #define ATOMIC_HIGH_BYTE                 0x2000 /* the register is ah, ch, dh or bh, not that of the number */
 #define ATOMIC_ADDRESS32                 0x4000 /* SLOT_ADDRESS is moved by a bit's number in a register, within 32 bits */
+#define ATOMIC_LOCKED                    0x8000 /* for other threads, too */
 #define ATOMIC_ARGUMENT(kind, size, reg) ((kind) | (size) << 5 | (reg) << 8)
 #define ATOMIC_KIND(argument)            ((argument)&31)
 #define ATOMIC_SIZE(argument)            (1u << ((argument) >> 5 & 7))

@@ -249,8 +249,13 @@ static void other_events_are_small(void **state)
 	        1 + 1 + (2 + 1 + 1 + 1 + 3) + 2);
 	assert_int_equal(
 	        encode_syscall(&coder, bytes, here + 9, &write_call) - bytes, 1 + 1 + (2 + 1 + 1) + 2);
-	assert_true(encode_order(&coder, bytes, here + 10, 1u << 30) - bytes <= 1 + 1 + 5);
-	assert_int_equal(encode_order(&coder, bytes, here + 30, (1u << 30) + 100) - bytes, 3);
+	assert_true(
+	        encode_order(&coder, bytes, here + 10, &(struct event_order){.stamp = 1u << 30}) - bytes <=
+	        1 + 1 + 5);
+	assert_int_equal(
+	        encode_order(&coder, bytes, here + 30, &(struct event_order){.stamp = (1u << 30) + 100}) -
+	                bytes,
+	        3);
 }
 
 /* A value met often keeps its place while others pass by. */

@@ -173,7 +173,11 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 		break;
 	case EVENT_ORDER:
 		random->stamp += random_value(random);
-		event->order.stamp = random->stamp;
+		event->order.kind = (enum event_order_kind)rng_below(&random->rng, 3);
+		event->order.stamp = event->order.since = random->stamp;
+		event->order.loose = rng_chance(&random->rng, 20);
+		if (event->order.loose)
+			event->order.since -= random_value(random);
 		break;
 	case EVENT_CODE:
 		event->code.pieces = (uint32_t)random_value(random);

@@ -1,8 +1,8 @@
 /*
- * replayed [crash|loop|killed]: a program with every kind of input: arguments, environment, a file, its folder and
+ * replayed [crash|loop|killed|threads]: a program with every kind of input: arguments, environment, a file, its folder and
  * user, the clock, a network connection, another thread. What it read and what it worked out go to stdout and
  * stderr. The word 0x1122334455667788 of the file goes through a register of a system call; with `crash`, only
- * through one that the end of the recording has.
+ * through one that the end of the recording has; with `threads`, through one of each of several threads.
  */
 #include "../check.h"
 #include <fcntl.h>
@@ -48,6 +48,28 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
+static void *calling_thread(void *arg)
+{
+	uint64_t sum = 0;
+	for (int i = 0; i < 4; i++) {
+		sum += compute(input[1], 50000);
+		syscall(SYS_getppid, *(volatile uint64_t *)input);
+	}
+	*(uint64_t *)arg = sum;
+	return NULL;
+}
+
+static void run_threads(void)
+{
+	pthread_t threads[6];
+	uint64_t results[6];
+	for (int i = 0; i < 6; i++)
+		CHECK(!pthread_create(&threads[i], NULL, calling_thread, &results[i]));
+	for (int i = 0; i < 6; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	printf("threads %016llx\n", (unsigned long long)(results[0] + results[5]));
+}
+
 static void show_surroundings(int argc, char **argv)
 {
 	struct timespec now;
@@ -88,7 +110,10 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(how, "crash"))
 		__asm__ volatile("ud2" : : "b"(*(volatile uint64_t *)input));
-	syscall(SYS_getppid, *(volatile uint64_t *)input);
+	if (!strcmp(how, "threads"))
+		run_threads();
+	else
+		syscall(SYS_getppid, *(volatile uint64_t *)input);
 	fprintf(stderr, "the end\n");
 	return 7;
 }

@@ -1,0 +1,86 @@
+#include "replay/recorded.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "replay/cpu_level.h"
+#include "replay/target.h"
+
+__attribute__((format(printf, 3, 4))) static bool fail(char *why, size_t size, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, size, format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+static bool fail_to_read(const struct recorded *recorded, char *why, size_t why_size)
+{
+	recording_error_text(&recorded->reader.error, why, why_size);
+	return false;
+}
+
+/* What is missing is told where it is needed. */
+static bool is_readable(enum recording_status status)
+{
+	return status == RECORDING_OK || status == RECORDING_MISSING;
+}
+
+bool recorded_has_thread(const struct recorded *recorded, uint32_t id)
+{
+	for (size_t i = 0; i < recorded->timeline.count; i++) {
+		if (stretch_thread(recorded->timeline.stretches[i]) == id)
+			return true;
+	}
+	return false;
+}
+
+static bool read_recording(struct recorded *recorded, const char *path, char *why, size_t why_size)
+{
+	if (reader_open(&recorded->reader, path) != RECORDING_OK)
+		return fail_to_read(recorded, why, why_size);
+	if (recorded->reader.end.status)
+		recording_error_text(&recorded->reader.end, recorded->warning, sizeof recorded->warning);
+	if (!is_readable(meta_read(&recorded->reader, &recorded->meta)) ||
+	        !is_readable(codelog_read(&recorded->reader, &recorded->codelog)) ||
+	        !is_readable(code_history_read(&recorded->reader, &recorded->history)))
+		return fail_to_read(recorded, why, why_size);
+	if (!timeline_read(&recorded->timeline, &recorded->reader))
+		return fail(why, why_size, "out of memory");
+	if (!recorded->timeline.count)
+		return fail(why, why_size, "there is nothing in it to replay");
+	if (!recorded->history.count)
+		return fail(why, why_size, "its code history is missing, so there is no code to replay");
+	return true;
+}
+
+bool recorded_open(struct recorded *recorded, const char *path, const char *sysroot, const char *binary,
+        char *why, size_t why_size)
+{
+	*recorded = (struct recorded){.reader = {.fd = -1}};
+	if (!read_recording(recorded, path, why, why_size))
+		return false;
+	struct code_files_options files = {
+	        .sysroot = sysroot,
+	        .binary = binary,
+	        .program = meta_text(&recorded->meta, META_PROGRAM),
+	};
+	if (!cpu_level_suffices(&recorded->meta, why, why_size) ||
+	        !code_files_open(&recorded->files, &recorded->reader, &recorded->codelog, &recorded->history,
+	                &files, why, why_size))
+		return false;
+	recorded->segment_count = target_segments(&recorded->meta, recorded->segments, why, why_size);
+	return recorded->segment_count > 0;
+}
+
+void recorded_close(struct recorded *recorded)
+{
+	code_files_close(&recorded->files);
+	timeline_deinit(&recorded->timeline);
+	code_history_deinit(&recorded->history);
+	codelog_deinit(&recorded->codelog);
+	meta_deinit(&recorded->meta);
+	reader_deinit(&recorded->reader);
+}
