@@ -82,7 +82,7 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
 tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/fuzz-low \
-	$(B)/tests/make-recording $(B)/tests/tamper-recording
+	$(B)/tests/make-recording $(B)/tests/tamper-recording $(B)/tests/readers-corpus
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
 	@mkdir -p $(@D)
@@ -160,6 +160,14 @@ $(B)/tests/fuzz-readers: tests/fuzz-readers/readers.c $(wildcard src/recording/*
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CLANG) $(READER_CFLAGS) -I$(B)/generated -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -lzstd -lxxhash
+
+# The corpus, and what becomes of it byte by byte: no fuzzer needed, so it is part of the tests.
+$(B)/tests/readers-corpus: tests/fuzz-readers/corpus.c tests/fuzz-readers/readers.c $(wildcard src/recording/*.[ch]) \
+		$(B)/generated/syscall_names.inc
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(READER_CFLAGS) -I$(B)/generated -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -lzstd -lxxhash
 
 $(B)/tests/fuzz-seeds: tests/fuzz-readers/seeds.c tests/unit/recording_random.h $(RECORDING_OBJECTS)

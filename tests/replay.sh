@@ -120,6 +120,46 @@ group_world() {
 	else
 		skipped replay/other-clock "no time namespaces here"
 	fi
+	# The replayer itself believes that it is another day.
+	if gcc -shared -fPIC -o "$work/another-day.so" -x c - <<-'END'; then
+		#define _GNU_SOURCE
+		#include <sys/syscall.h>
+		#include <sys/time.h>
+		#include <time.h>
+		#include <unistd.h>
+		#define DAYS (4000 * 86400)
+		int clock_gettime(clockid_t clock, struct timespec *now)
+		{
+			int result = (int)syscall(SYS_clock_gettime, clock, now);
+			now->tv_sec += DAYS;
+			return result;
+		}
+		int gettimeofday(struct timeval *restrict now, void *restrict zone)
+		{
+			int result = (int)syscall(SYS_gettimeofday, now, zone);
+			now->tv_sec += DAYS;
+			return result;
+		}
+		time_t time(time_t *now)
+		{
+			time_t result = syscall(SYS_time, 0) + DAYS;
+			if (now)
+				*now = result;
+			return result;
+		}
+	END
+		exact another-day "$work/world.bug" env LD_PRELOAD="$work/another-day.so" "${check[@]}"
+		if wanted another-day-output; then
+			capture run env LD_PRELOAD="$work/another-day.so" "$BUGNET" replay --output "$work/world.bug"
+			if [ -s "$work/run.out" ] && cmp -s "$work/run.out" "$work/world.out"; then
+				ok replay/another-day-output
+			else
+				failed replay/another-day-output "not what it printed when it was recorded" "$work/run.out"
+			fi
+		fi
+	else
+		failed replay/another-day "does not compile"
+	fi
 	if [ "$(id -u)" = 0 ]; then
 		# a recording is its owner's alone; so this is another user's copy, of tool and recording
 		cp "$BUGNET" "$work/bugnet-for-all"
