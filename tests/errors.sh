@@ -330,7 +330,7 @@ test_limits() {
 
 # --- the command line -------------------------------------------------------------------------------------------
 
-subcommands="run record info events pack doctor"
+subcommands="run record replay info events pack doctor"
 
 test_command_line() {
 	local sub
@@ -403,6 +403,7 @@ test_reading() {
 	: >"$work/empty-file"
 	expect "$sub-nothing" 125 'no recording' 'usage' -- "$BUGNET" "$sub"
 	expect "$sub-two" 125 'too many' -- "$BUGNET" "$sub" "$whole" "$whole"
+	expect "$sub-empty-name" 125 'name is empty' -- "$BUGNET" "$sub" ''
 	expect "$sub-not-found" 125 "$work/nothing" 'no such file' -- "$BUGNET" "$sub" "$work/nothing"
 	for what in text empty-file; do
 		expect "$sub-$what" 125 "$what" 'not a bugnet recording' 'bugnet record' -- "$BUGNET" "$sub" "$work/$what"
@@ -476,11 +477,40 @@ test_events() {
 	next_step='write' expect events-to-full-disk 125 'space|output' -- sh -c '"$1" events --no-replay "$2" >/dev/full' sh "$BUGNET" "$whole"
 }
 
+# What `bugnet replay` says before it replays anything; tests/replay.sh has the rest.
+test_replay() {
+	local what
+	expect replay-nothing-inside 125 'nothing in it' 'bugnet info' -- "$BUGNET" replay "$(recording empty)"
+	for what in x -1 '' 0x10 '1 ' 99999999999999999999; do
+		expect "replay-from-$what" 125 "'$what' is no number" 'bugnet info' -- "$BUGNET" replay "--from=$what" "$whole"
+	done
+	expect replay-backwards 125 'before' -- "$BUGNET" replay --from 9 --to 3 "$whole"
+	expect replay-thread-too-large 125 '4294967295' 'no number that can be' -- "$BUGNET" replay --thread 4294967295 "$whole"
+	for what in 0 65 x ''; do
+		expect "replay-jobs-$what" 125 '--jobs' 'from 1 to 64' -- "$BUGNET" replay "--jobs=$what" "$whole"
+	done
+	for what in sysroot binary; do
+		expect "replay-$what-empty" 125 "'--$what' needs a value" -- "$BUGNET" replay "--$what=" "$whole"
+	done
+	if [ "$(id -u)" = 0 ]; then
+		cp "$BUGNET" "$work/bugnet-for-all"
+		chmod 755 "$work" "$work/bugnet-for-all"
+		cp "$whole" "$work/unreadable.bug"
+		chmod 600 "$work/unreadable.bug"
+		for what in replay info; do
+			expect "$what-unreadable" 125 'unreadable.bug: permission' 'ask its owner' -- \
+				setpriv --reuid 65534 --regid 65534 --clear-groups -- "$work/bugnet-for-all" "$what" "$work/unreadable.bug"
+		done
+	fi
+	expect replay-newline 125 'a.x0ab.bug: no such file' -- "$BUGNET" replay $'a\nb.bug'
+}
+
 test_pack() {
 	local sum
 	sum=$(sha256sum <"$whole")
 	expect pack-to-existing 125 'already' -- "$BUGNET" pack "$whole" -o "$threads"
 	expect pack-to-nowhere 125 '/nonexistent/x' 'no such file' -- "$BUGNET" pack "$whole" -o /nonexistent/x
+	expect pack-empty-value 125 '--output' 'needs a value' -- "$BUGNET" pack "$whole" -o ''
 	expect pack-no-value 125 '--output' 'needs a value' -- "$BUGNET" pack "$whole" -o
 	expect_output pack-to-another 0 'added .*/program: .*1 file added' '' "$BUGNET" pack "$whole" -o "$work/packed.bug"
 	unchanged pack-leaves-the-other "$whole" "$sum"
@@ -589,9 +619,10 @@ test_recordings() {
 	threads=$(recording threads)
 	test_record
 	test_survival
-	for sub in info events pack; do
+	for sub in info events pack replay; do
 		test_reading "$sub"
 	done
+	test_replay
 	test_info
 	test_events
 	test_pack

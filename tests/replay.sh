@@ -294,6 +294,7 @@ group_files() {
 	refused missing-program 125 "$program, $id, but .*No such file" '--sysroot' '--binary' 'bugnet pack' -- "${check[@]}" "$work/files.bug"
 	exact binary-missing "$work/files.bug" "${check[@]}" --binary "$work/kept"
 	refused binary-wrong 125 "$program, $id, but the file here has $id;" -- "${check[@]}" --binary "$(type -P cat)" "$work/files.bug"
+	refused binary-folder 125 "$program, $id, but $work is not a regular file;" -- "${check[@]}" --binary "$work" "$work/files.bug"
 	refused binary-nowhere 125 '/nonexistent/x.*No such file' -- "${check[@]}" --binary /nonexistent/x "$work/files.bug"
 	exact packed "$work/packed.bug" "${check[@]}"
 

@@ -8,11 +8,13 @@
 #include "cli/error.h"
 #include "cli/listing.h"
 #include "cli/recording.h"
+#include "cli/shared_options.h"
 #include "replay/replayer.h"
 
 struct events_values {
-	const char *from, *to, *thread, *calls;
-	const char *sysroot, *binary;
+	const char *calls;
+	struct range_values range;
+	struct place_values place;
 	bool json, no_replay;
 };
 
@@ -25,27 +27,8 @@ static const struct option_spec events_options[] = {
                 .value = "NAMES",
                 .help = "list these system calls only: openat,close or %file; !NAMES: all others",
         },
-        {
-                .name = "from",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct events_values, from),
-                .value = "POS",
-                .help = "begin at this position of each thread",
-        },
-        {
-                .name = "to",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct events_values, to),
-                .value = "POS",
-                .help = "end at this position of each thread",
-        },
-        {
-                .name = "thread",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct events_values, thread),
-                .value = "ID",
-                .help = "list this thread only",
-        },
+        RANGE_OPTIONS(struct events_values, "begin at this position of each thread",
+                "end at this position of each thread", "list this thread only"),
         {
                 .name = "json",
                 .type = OPTION_FLAG,
@@ -58,20 +41,7 @@ static const struct option_spec events_options[] = {
                 .offset = offsetof(struct events_values, no_replay),
                 .help = "read the log only: faster, with addresses in place of texts and structures",
         },
-        {
-                .name = "sysroot",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct events_values, sysroot),
-                .value = "DIR",
-                .help = "look for the recorded program's files in here",
-        },
-        {
-                .name = "binary",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct events_values, binary),
-                .value = "PATH",
-                .help = "take this file for the recorded program itself",
-        },
+        PLACE_OPTIONS(struct events_values),
         {0},
 };
 
@@ -122,8 +92,8 @@ static bool list_by_replay(
 	const struct position_range *range = &progress->listing.range;
 	const struct replay_observer observer = {progress, see};
 	struct replay_options options = {.path = recording->path,
-	        .sysroot = values->sysroot,
-	        .binary = values->binary,
+	        .sysroot = values->place.sysroot,
+	        .binary = values->place.binary,
 	        .from = range->from,
 	        .to = end_of_replay(range->to),
 	        .thread = range->thread,
@@ -241,7 +211,7 @@ static int events_main(int argc, char **argv)
 
 	if (!file)
 		return status;
-	if (!position_range_parse("events", values.from, values.to, values.thread, &listing->range) ||
+	if (!position_range_parse("events", &values.range, &listing->range) ||
 	        !call_filter_parse("events", values.calls, &listing->filter) ||
 	        !recording_open(&recording, "events", file))
 		return STATUS_FAILED;

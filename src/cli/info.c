@@ -9,11 +9,12 @@
 #include "cli/error.h"
 #include "cli/summary.h"
 #include "cli/recording.h"
+#include "cli/shared_options.h"
 #include "replay/replayer.h"
 
 struct info_values {
 	bool json, loads;
-	const char *sysroot, *binary;
+	struct place_values place;
 };
 
 static const struct option_spec info_options[] = {
@@ -29,20 +30,7 @@ static const struct option_spec info_options[] = {
                 .offset = offsetof(struct info_values, loads),
                 .help = "count the instructions that load, too, by replaying the recording",
         },
-        {
-                .name = "sysroot",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct info_values, sysroot),
-                .value = "DIR",
-                .help = "with --loads: look for the recorded program's files in here",
-        },
-        {
-                .name = "binary",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct info_values, binary),
-                .value = "PATH",
-                .help = "with --loads: take this file for the recorded program itself",
-        },
+        PLACE_OPTIONS(struct info_values),
         {0},
 };
 
@@ -51,8 +39,8 @@ static void count_loads(struct summary *summary, const struct info_values *value
 {
 	struct recording *recording = summary->recording;
 	const struct replay_options options = {.path = recording->path,
-	        .sysroot = values->sysroot,
-	        .binary = values->binary,
+	        .sysroot = values->place.sysroot,
+	        .binary = values->place.binary,
 	        .to = UINT64_MAX,
 	        .thread = UINT32_MAX,
 	        .loads = true};

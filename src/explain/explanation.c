@@ -384,12 +384,13 @@ static void say_descriptors(const struct speech *s)
 	say_bits(s, (uint32_t)s->call->arguments[0]);
 }
 
-static void say_poll(const struct speech *s)
+/* An array of structures. */
+static void say_elements(const struct speech *s, enum structure structure, uint64_t count)
 {
-	uint8_t bytes[8];
-	uint64_t count = (uint32_t)other(s);
+	uint8_t bytes[UINT8_MAX];
+	size_t size = structure_sizes[structure];
 
-	if (!count || !fetch(s, s->value, bytes, sizeof bytes)) {
+	if (!fetch(s, s->value, bytes, size)) {
 		say_pointer(s);
 		return;
 	}
@@ -400,10 +401,18 @@ static void say_poll(const struct speech *s)
 			fputs("...", s->out);
 			break;
 		}
-		fetch(s, s->value + i * sizeof bytes, bytes, sizeof bytes);
-		explain_structure(s->out, STRUCTURE_POLLFD, bytes);
+		fetch(s, s->value + i * size, bytes, size);
+		explain_structure(s->out, structure, bytes);
 	}
 	fputc(']', s->out);
+}
+
+static void say_poll(const struct speech *s)
+{
+	if ((uint32_t)other(s))
+		say_elements(s, STRUCTURE_POLLFD, (uint32_t)other(s));
+	else
+		say_pointer(s);
 }
 
 static void say_futex_timeout(const struct speech *s)
@@ -527,23 +536,7 @@ static void say_message_out(const struct speech *s)
 
 static void say_events_out(const struct speech *s)
 {
-	uint8_t bytes[12];
-
-	if (s->call->result && !fetch(s, s->value, bytes, sizeof bytes)) {
-		say_pointer(s);
-		return;
-	}
-	fputc('[', s->out);
-	for (int64_t i = 0; i < s->call->result; i++) {
-		fputs(i ? ", " : "", s->out);
-		if (i == SIGNATURE_ELEMENTS) {
-			fputs("...", s->out);
-			break;
-		}
-		fetch(s, s->value + (uint64_t)i * sizeof bytes, bytes, sizeof bytes);
-		explain_structure(s->out, STRUCTURE_EPOLL_EVENT, bytes);
-	}
-	fputc(']', s->out);
+	say_elements(s, STRUCTURE_EPOLL_EVENT, (uint64_t)s->call->result);
 }
 
 /* ---- arguments ---- */
