@@ -34,12 +34,18 @@ static uint64_t least(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Can a bad address be found out? Not where its signal is blocked and the kernel may not be asked. */
+static bool may_try(const struct thread *thread)
+{
+	return !process()->seccomp || !(thread->mask & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS)));
+}
+
 /* An address that is no good must not be asked a shadow for. */
 static bool load(const struct loading *l, uint64_t address, uint64_t size)
 {
 	char byte;
 
-	if (!address || !size || read_program(&byte, address, 1) < 0)
+	if (!address || !size || !may_try(l->thread) || read_program(&byte, address, 1) < 0)
 		return false;
 	return shadow_check_at(l->thread, l->here, address, size);
 }
