@@ -21,9 +21,10 @@ TRANSLATE_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/translate/*.c))
 RECORDING_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/recording/*.c))
 RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
 REPLAY_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/replay/*.c))
+EXPLAIN_OBJECTS   := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/explain/*.c))
 CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
-LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
+LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(EXPLAIN_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
 .PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures bench-atomics install clean format check-format \
 	packages-build packages-fuzz \
@@ -81,7 +82,7 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
 tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/fuzz-low \
-	$(B)/tests/make-recording $(B)/tests/tamper-recording
+	$(B)/tests/make-recording $(B)/tests/tamper-recording $(B)/tests/readers-corpus
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
 	@mkdir -p $(@D)
@@ -159,6 +160,14 @@ $(B)/tests/fuzz-readers: tests/fuzz-readers/readers.c $(wildcard src/recording/*
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CLANG) $(READER_CFLAGS) -I$(B)/generated -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -lzstd -lxxhash
+
+# The corpus, and what becomes of it byte by byte: no fuzzer needed, so it is part of the tests.
+$(B)/tests/readers-corpus: tests/fuzz-readers/corpus.c tests/fuzz-readers/readers.c $(wildcard src/recording/*.[ch]) \
+		$(B)/generated/syscall_names.inc
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(READER_CFLAGS) -I$(B)/generated -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -fsanitize=address,undefined \
 		-fno-sanitize-recover=undefined -o $@ $(filter %.c,$^) -lzstd -lxxhash
 
 $(B)/tests/fuzz-seeds: tests/fuzz-readers/seeds.c tests/unit/recording_random.h $(RECORDING_OBJECTS)

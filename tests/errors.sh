@@ -330,7 +330,7 @@ test_limits() {
 
 # --- the command line -------------------------------------------------------------------------------------------
 
-subcommands="run record info events pack doctor"
+subcommands="run record replay info events pack doctor"
 
 test_command_line() {
 	local sub
@@ -403,6 +403,7 @@ test_reading() {
 	: >"$work/empty-file"
 	expect "$sub-nothing" 125 'no recording' 'usage' -- "$BUGNET" "$sub"
 	expect "$sub-two" 125 'too many' -- "$BUGNET" "$sub" "$whole" "$whole"
+	expect "$sub-empty-name" 125 'name is empty' -- "$BUGNET" "$sub" ''
 	expect "$sub-not-found" 125 "$work/nothing" 'no such file' -- "$BUGNET" "$sub" "$work/nothing"
 	for what in text empty-file; do
 		expect "$sub-$what" 125 "$what" 'not a bugnet recording' 'bugnet record' -- "$BUGNET" "$sub" "$work/$what"
@@ -418,6 +419,7 @@ test_reading() {
 
 test_info() {
 	expect_output info 0 'program .*/program.*exited with status 3.*instructions +1500.*mmap' '' "$BUGNET" info "$whole"
+	expect_output info-loads 0 'loads +not counted' 'warning: .*loads are not counted: .*code cache' "$BUGNET" info --loads "$whole"
 	expect_output info-option-behind 0 '"bits_per_instruction": [0-9.]+' '' "$BUGNET" info "$whole" --json
 	expect_output info-killed 0 'killed by SIGSEGV .*SEGV_MAPERR.*pc 0x401010: ' '' "$BUGNET" info "$(recording killed)"
 	expect_output info-json 0 '"end": \{.*"kind": "exit".*"instructions": 1550.*"threads": \[' '' "$BUGNET" info --json "$threads"
@@ -452,21 +454,55 @@ assert info["bytes"] > 0 and info["bits_per_instruction"] > 0'; then
 }
 
 test_events() {
-	local enoent='openat\(\.\.\.\) = -1 ENOENT \(No such file or directory\)'
-	expect_output events 0 " 100 $enoent.* 200 mmap\(...\) = 0x7f0012340000.*--- SIGALRM .si_signo=SIGALRM, si_code=SI_KERNEL. ---.* 1500 \+\+\+ exited with 3 \+\+\+" '' "$BUGNET" events "$whole"
-	expect_output events-killed 0 '--- SIGSEGV .si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x0. ---.*killed by SIGSEGV' '' "$BUGNET" events "$work/killed.bug"
-	expect_output events-threads 0 "\[0\] .*$enoent.*\[1\] .*futex\(...\) = -1 EAGAIN" '' "$BUGNET" events "$threads"
-	expect_output events-range 0 '^ +200 mmap\(...\) = 0x7f0012340000. +300 write\(...\) = 17.$' '' "$BUGNET" events --from 200 --to 1000 "$whole"
-	expect_output events-thread-range 0 '^\[1\] +50 \+\+\+ exited with 0 \+\+\+.$' '' "$BUGNET" events "$threads" --thread 1 --from 11
-	expect_output events-nothing-there 0 '' '' "$BUGNET" events --from 5000 "$whole"
-	expect_output events-cut 0 "$enoent" 'warning: .*cut off' "$BUGNET" events "$work/cut.bug"
-	expect_output events-malformed 0 'rt_sigreturn' 'warning: .*from position 1130 on: no such kind' "$BUGNET" events "$work/malformed.bug"
+	local enoent='openat\(0, NULL, O_RDONLY\) +=  *-1 ENOENT \(No such file or directory\)' events=("$BUGNET" events --no-replay)
+	expect_output events 0 " 100 $enoent.* 200 mmap\(NULL, 0, PROT_NONE, 0, 0, 0\) += 0x7f0012340000.*--- SIGALRM .si_signo=SIGALRM, si_code=SI_KERNEL. ---.* 1500 \+\+\+ exited with 3 \+\+\+" '' "${events[@]}" "$whole"
+	expect_output events-killed 0 '--- SIGSEGV .si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=NULL. ---.*killed by SIGSEGV' '' "${events[@]}" "$work/killed.bug"
+	expect_output events-threads 0 "\[0\] .*$enoent.*\[1\] .*futex\(NULL, FUTEX_WAIT, 0, NULL\) += -1 EAGAIN" '' "${events[@]}" "$threads"
+	expect_output events-range 0 '^ +200 mmap\(.*\) += 0x7f0012340000. +300 write\(0, NULL, 0\) += 17.$' '' "${events[@]}" --from 200 --to 1000 "$whole"
+	expect_output events-thread-range 0 '^\[1\] +50 \+\+\+ exited with 0 \+\+\+.$' '' "${events[@]}" "$threads" --thread 1 --from 11
+	expect_output events-nothing-there 0 '' '' "${events[@]}" --from 5000 "$whole"
+	expect_output events-cut 0 "$enoent" 'warning: .*cut off' "${events[@]}" "$work/cut.bug"
+	expect_output events-malformed 0 'rt_sigreturn' 'warning: .*from position 1130 on: no such kind' "${events[@]}" "$work/malformed.bug"
+	# what cannot be replayed is listed all the same
+	expect_output events-no-replay-possible 0 "$enoent" 'warning: .*where the code cache was; .*addresses' "$BUGNET" events "$whole"
 	expect events-no-position 125 "'abc' is no number" -- "$BUGNET" events --from abc "$whole"
 	expect events-no-value 125 '--to' 'needs a value' -- "$BUGNET" events "$whole" --to
 	expect events-backwards 125 'before' -- "$BUGNET" events --from 9 --to 3 "$whole"
 	expect events-thread-no-number 125 "'-1' is no number" -- "$BUGNET" events --thread=-1 "$whole"
 	expect events-no-thread 125 'no thread 7' -- "$BUGNET" events --thread 7 "$whole"
-	next_step='write' expect events-to-full-disk 125 'space|output' -- sh -c '"$1" events "$2" >/dev/full' sh "$BUGNET" "$whole"
+	expect events-no-call 125 "'opnat'" "did you mean 'openat'" -- "$BUGNET" events -e opnat "$whole"
+	expect events-no-class 125 "'%fiel'" "did you mean '%file'" -- "$BUGNET" events -e read,%fiel "$whole"
+	expect events-empty-calls 125 "no system call ''" -- "$BUGNET" events -e '' "$whole"
+	expect events-comma 125 "no system call ''" -- "$BUGNET" events -e read, "$whole"
+	next_step='write' expect events-to-full-disk 125 'space|output' -- sh -c '"$1" events --no-replay "$2" >/dev/full' sh "$BUGNET" "$whole"
+}
+
+# What `bugnet replay` says before it replays anything; tests/replay.sh has the rest.
+test_replay() {
+	local what
+	expect replay-nothing-inside 125 'nothing in it' 'bugnet info' -- "$BUGNET" replay "$(recording empty)"
+	for what in x -1 '' 0x10 '1 ' 99999999999999999999; do
+		expect "replay-from-$what" 125 "'$what' is no number" 'bugnet info' -- "$BUGNET" replay "--from=$what" "$whole"
+	done
+	expect replay-backwards 125 'before' -- "$BUGNET" replay --from 9 --to 3 "$whole"
+	expect replay-thread-too-large 125 '4294967295' 'no number that can be' -- "$BUGNET" replay --thread 4294967295 "$whole"
+	for what in 0 65 x ''; do
+		expect "replay-jobs-$what" 125 '--jobs' 'from 1 to 64' -- "$BUGNET" replay "--jobs=$what" "$whole"
+	done
+	for what in sysroot binary; do
+		expect "replay-$what-empty" 125 "'--$what' needs a value" -- "$BUGNET" replay "--$what=" "$whole"
+	done
+	if [ "$(id -u)" = 0 ]; then
+		cp "$BUGNET" "$work/bugnet-for-all"
+		chmod 755 "$work" "$work/bugnet-for-all"
+		cp "$whole" "$work/unreadable.bug"
+		chmod 600 "$work/unreadable.bug"
+		for what in replay info; do
+			expect "$what-unreadable" 125 'unreadable.bug: permission' 'ask its owner' -- \
+				setpriv --reuid 65534 --regid 65534 --clear-groups -- "$work/bugnet-for-all" "$what" "$work/unreadable.bug"
+		done
+	fi
+	expect replay-newline 125 'a.x0ab.bug: no such file' -- "$BUGNET" replay $'a\nb.bug'
 }
 
 test_pack() {
@@ -474,12 +510,13 @@ test_pack() {
 	sum=$(sha256sum <"$whole")
 	expect pack-to-existing 125 'already' -- "$BUGNET" pack "$whole" -o "$threads"
 	expect pack-to-nowhere 125 '/nonexistent/x' 'no such file' -- "$BUGNET" pack "$whole" -o /nonexistent/x
+	expect pack-empty-value 125 '--output' 'needs a value' -- "$BUGNET" pack "$whole" -o ''
 	expect pack-no-value 125 '--output' 'needs a value' -- "$BUGNET" pack "$whole" -o
 	expect_output pack-to-another 0 'added .*/program: .*1 file added' '' "$BUGNET" pack "$whole" -o "$work/packed.bug"
 	unchanged pack-leaves-the-other "$whole" "$sum"
 	expect_output pack-packed 0 '/program.*, packed' '' "$BUGNET" info "$work/packed.bug"
 	expect_output pack-cut 0 '1 file added' 'warning: .*cut off' "$BUGNET" pack "$(recording cut)" -o "$work/cut-packed.bug"
-	expect_output pack-cut-is-whole 0 'exited with 3' '' "$BUGNET" events "$work/cut-packed.bug"
+	expect_output pack-cut-is-whole 0 'exited with 3' '' "$BUGNET" events --no-replay "$work/cut-packed.bug"
 	expect_output pack-no-checksum 0 '1 file added' '' "$BUGNET" pack "$(recording no-checksum)" -o "$work/by-build-id.bug"
 	cp -p "$work/program" "$work/program.kept"
 	printf x | dd of="$work/program" bs=1 seek=5000 conv=notrunc status=none
@@ -582,9 +619,10 @@ test_recordings() {
 	threads=$(recording threads)
 	test_record
 	test_survival
-	for sub in info events pack; do
+	for sub in info events pack replay; do
 		test_reading "$sub"
 	done
+	test_replay
 	test_info
 	test_events
 	test_pack

@@ -302,6 +302,21 @@ group_permissions() {
 
 # --- terminals -------------------------------------------------------------------------------------------------------
 
+# recorded_terminal NAME KEYS ARGUMENT: recorded on a terminal it behaves as natively ($work/native.*), and replays
+recorded_terminal() {
+	local file=$work/terminal.bug i
+	rm -f "$file"
+	capture bugnet "$work/terminal-job" "$2" "$BUGNET" record -o "$file" -- "$work/terminal-program" "$3"
+	# what bugnet says when the program has ended may come too late for the terminal
+	perl -0777 -pi -e 's/bugnet: saved .*?\n//' "$work/bugnet.out"
+	compare_runs "$1" 'stdout status'
+	for ((i = 0; i < 100; i++)); do
+		[ -e "$file" ] && break
+		sleep 0.05
+	done
+	expect_exact "$1 replay" "$file"
+}
+
 group_terminals() {
 	if support terminal-program && "$root/tests/build-program" "$root/tests/programs/support/terminal-job.c" "$work/terminal-job"; then
 		# name  keys  program's argument
@@ -310,6 +325,7 @@ group_terminals() {
 			capture native "$work/terminal-job" "$keys" "$work/terminal-program" "$argument"
 			capture bugnet "$work/terminal-job" "$keys" "$BUGNET" run -- "$work/terminal-program" "$argument"
 			compare_runs "users/terminal-$name" 'stdout stderr status'
+			recorded_terminal "users/terminal-$name-recorded" "$keys" "$argument"
 		done <<-'END'
 			lines lld lines
 			interrupt-handled clcd lines

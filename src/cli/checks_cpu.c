@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 
 #include "cli/checks.h"
+#include "record/processor.h"
 
 /* AT_HWCAP2: the kernel has set CR4.FSGSBASE. */
 #define HWCAP2_FSGSBASE_BIT (1u << 1)
@@ -34,21 +35,17 @@ static struct registers leaf(uint32_t number)
 
 void check_cpu(struct finding *finding)
 {
-	char brand[49] = {0};
+	char brand[PROCESSOR_NAME_SIZE];
 	char hypervisor[13] = {0};
 
-	for (int i = 0; i < 3; i++) {
-		struct registers r = leaf(0x80000002 + i);
-
-		memcpy(brand + 16 * i, &r, 16);
-	}
+	processor_name(brand);
 	if (leaf(1).ecx & LEAF1_ECX_VIRTUAL) {
 		struct registers r;
 
 		__cpuid(0x40000000, r.eax, r.ebx, r.ecx, r.edx);
 		memcpy(hypervisor, &r.ebx, 12);
 	}
-	finding_what(finding, "x86-64, %s%s%s", *brand ? brand + strspn(brand, " ") : "unnamed processor",
+	finding_what(finding, "x86-64, %s%s%s", *brand ? brand : "unnamed processor",
 	        *hypervisor ? ", virtualised by " : "", hypervisor);
 }
 

@@ -99,6 +99,12 @@ static bool store(
 			return true;
 		}
 		break;
+	case OPTION_PATH:
+		if (value && *value) {
+			*(const char **)place = value;
+			return true;
+		}
+		break;
 	case OPTION_SIZE:
 		if (!value)
 			break;
@@ -217,8 +223,13 @@ const char *options_parse_file(
 		argv += first;
 	}
 	*status = STATUS_FAILED;
-	if (!file)
+	if (!file) {
 		error_print(command->name, "no recording given; usage: bugnet %s", command->synopsis);
+	} else if (!*file) {
+		error_print(command->name,
+		        "the recording's name is empty; give a file that 'bugnet record' made");
+		return NULL;
+	}
 	return file;
 }
 

@@ -18,6 +18,7 @@ struct command;
 enum option_type {
 	OPTION_FLAG, /* bool, set to true */
 	OPTION_TEXT, /* const char *, set to the value, which stays in argv */
+	OPTION_PATH, /* the same, and it is not empty */
 	OPTION_SIZE, /* uint64_t: bytes, with K, M or G */
 };
 

@@ -25,7 +25,7 @@ static const struct option_spec pack_options[] = {
         {
                 .name = "output",
                 .letter = 'o',
-                .type = OPTION_TEXT,
+                .type = OPTION_PATH,
                 .offset = offsetof(struct pack_values, output),
                 .value = "OUT",
                 .help = "write another recording and leave FILE as it is",

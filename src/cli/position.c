@@ -1,40 +1,77 @@
 #include "cli/position.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "cli/error.h"
+#include "cli/shared_options.h"
 
-/* What is not given stays as it is. */
-static bool parse_number(
-        const char *command, const char *option, const char *text, uint64_t most, uint64_t *number)
+/* Digits only: no sign, no space, nothing behind them. */
+static bool read_number(const char *text, uint64_t *number)
 {
 	char *end;
 
-	if (!text)
-		return true;
 	errno = 0;
 	*number = strtoull(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && !errno && *number <= most)
-		return true;
-	error_print(command, "option '--%s': '%s' is no number; 'bugnet info' lists threads and positions",
-	        option, text);
-	return false;
+	return *text >= '0' && *text <= '9' && !*end && !errno;
 }
 
-bool position_range_parse(const char *command, const char *from, const char *to, const char *thread,
-        struct position_range *range)
+bool number_parse(const char *command, const char *option, const char *text, uint64_t least, uint64_t most,
+        uint64_t *number)
+{
+	uint64_t value;
+
+	if (!text)
+		return true;
+	if (!read_number(text, &value)) {
+		error_print(command,
+		        "option '--%s': '%s' is no number; give one from %" PRIu64 " to %" PRIu64, option,
+		        text, least, most);
+		return false;
+	}
+	if (value < least || value > most) {
+		error_print(command,
+		        "option '--%s': %s is not possible; give a number from %" PRIu64 " to %" PRIu64,
+		        option, text, least, most);
+		return false;
+	}
+	*number = value;
+	return true;
+}
+
+/* Positions and threads are in the listing of 'bugnet info'. */
+static bool parse_listed(
+        const char *command, const char *option, const char *text, uint64_t most, uint64_t *number)
+{
+	uint64_t value = 0;
+
+	if (!text)
+		return true;
+	if (!read_number(text, &value) || value > most) {
+		error_print(command,
+		        "option '--%s': '%s' is no number%s; 'bugnet info' lists threads and positions",
+		        option, text, value > most ? " that can be" : "");
+		return false;
+	}
+	*number = value;
+	return true;
+}
+
+bool position_range_parse(
+        const char *command, const struct range_values *values, struct position_range *range)
 {
 	uint64_t id = POSITION_ANY_THREAD;
 
 	*range = (struct position_range){.to = UINT64_MAX};
-	if (!parse_number(command, "from", from, UINT64_MAX, &range->from) ||
-	        !parse_number(command, "to", to, UINT64_MAX, &range->to) ||
-	        !parse_number(command, "thread", thread, POSITION_ANY_THREAD - 1, &id))
+	if (!parse_listed(command, "from", values->from, UINT64_MAX, &range->from) ||
+	        !parse_listed(command, "to", values->to, UINT64_MAX, &range->to) ||
+	        !parse_listed(command, "thread", values->thread, POSITION_ANY_THREAD - 1, &id))
 		return false;
 	range->thread = (uint32_t)id;
 	if (range->from <= range->to)
 		return true;
-	error_print(command, "--to %s is before --from %s; give the lower position first", to, from);
+	error_print(command, "--to %s is before --from %s; give the lower position first", values->to,
+	        values->from);
 	return false;
 }

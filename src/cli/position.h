@@ -13,11 +13,16 @@ struct position_range {
 	uint64_t from, to;
 };
 
+/* A decimal number; what is not given stays as it is. False after saying what is wrong with it. */
+bool number_parse(const char *command, const char *option, const char *text, uint64_t least, uint64_t most,
+        uint64_t *number);
+
 /*
  * The range that --from, --to and --thread ask for; each may be NULL. False after saying
  * what is wrong with them.
  */
-bool position_range_parse(const char *command, const char *from, const char *to, const char *thread,
-        struct position_range *range);
+struct range_values;
+bool position_range_parse(
+        const char *command, const struct range_values *values, struct position_range *range);
 
 #endif

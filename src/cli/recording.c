@@ -141,20 +141,6 @@ static bool find_threads(struct recording *recording)
 
 /* ---- opening ---- */
 
-static const char *next_step(enum recording_status status)
-{
-	switch (status) {
-	case RECORDING_SYSTEM:
-		return "; check the name";
-	case RECORDING_VERSION:
-	case RECORDING_FEATURES:
-	case RECORDING_MEMORY:
-		return "";
-	default:
-		return "; give a file that 'bugnet record' made";
-	}
-}
-
 static void warn_of(struct recording *recording, const char *what)
 {
 	char text[ERROR_SIZE];
@@ -185,7 +171,7 @@ bool recording_open(struct recording *recording, const char *command, const char
 	if (reader_open(&recording->reader, path)) {
 		const struct recording_error *error = &recording->reader.error;
 		error_print(command, "%s: %s%s", path, recording_error_text(error, text, sizeof text),
-		        next_step(error->status));
+		        recording_next_step(error));
 		return false;
 	}
 	if (recording->reader.end.status)

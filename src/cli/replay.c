@@ -1,13 +1,13 @@
 /* bugnet replay: run a recording again, instruction for instruction. */
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "cli/command.h"
 #include "cli/error.h"
+#include "cli/position.h"
+#include "cli/shared_options.h"
 #include "replay/replayer.h"
 
 #define STATUS_DIVERGED 1
@@ -15,8 +15,9 @@
 struct replay_values {
 	bool check;
 	bool output;
-	const char *from, *to, *thread, *jobs;
-	const char *sysroot, *binary;
+	struct range_values range;
+	const char *jobs;
+	struct place_values place;
 };
 
 static const struct option_spec replay_options[] = {
@@ -32,27 +33,9 @@ static const struct option_spec replay_options[] = {
                 .offset = offsetof(struct replay_values, output),
                 .help = "write again what the program wrote to standard output and standard error",
         },
-        {
-                .name = "from",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct replay_values, from),
-                .value = "POS",
-                .help = "begin with the last keyframe at or before this position of each thread",
-        },
-        {
-                .name = "to",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct replay_values, to),
-                .value = "POS",
-                .help = "stop at this position of each thread and print its registers",
-        },
-        {
-                .name = "thread",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct replay_values, thread),
-                .value = "ID",
-                .help = "replay this thread only",
-        },
+        RANGE_OPTIONS(struct replay_values,
+                "begin with the last keyframe at or before this position of each thread",
+                "stop at this position of each thread and print its registers", "replay this thread only"),
         {
                 .name = "jobs",
                 .type = OPTION_TEXT,
@@ -60,39 +43,9 @@ static const struct option_spec replay_options[] = {
                 .value = "N",
                 .help = "replay so many stretches at once; by default as many as there are processors",
         },
-        {
-                .name = "sysroot",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct replay_values, sysroot),
-                .value = "DIR",
-                .help = "look for the recorded program's files in here",
-        },
-        {
-                .name = "binary",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct replay_values, binary),
-                .value = "PATH",
-                .help = "take this file for the recorded program itself",
-        },
+        PLACE_OPTIONS(struct replay_values),
         {0},
 };
-
-/* What is not given stays as it is. */
-static bool parse_number(const char *option, const char *text, uint64_t *number)
-{
-	char *end;
-
-	if (!text)
-		return true;
-	errno = 0;
-	unsigned long value = strtoul(text, &end, 0);
-	if (errno || end == text || *end || *text == '-') {
-		error_print("replay", "option '--%s': '%s' is no number", option, text);
-		return false;
-	}
-	*number = value;
-	return true;
-}
 
 static void print_report(FILE *stream, const struct replay_result *result)
 {
@@ -110,46 +63,47 @@ static void print_report(FILE *stream, const struct replay_result *result)
 		fprintf(stream, "exact\n");
 }
 
+static void print_warnings(const char *path, const struct replay_result *result)
+{
+	if (*result->warning)
+		error_print("replay", "warning: %s: %s; what comes before is used", path, result->warning);
+	if (result->approximates)
+		error_print("replay",
+		        "warning: %s: this is not the processor it was recorded on, and the program has "
+		        "instructions "
+		        "(rcpps, rsqrtps, fsin or their kind) whose results differ between processors; if it "
+		        "diverges, "
+		        "replay it on a processor as 'bugnet info' names it",
+		        path);
+}
+
 static int replay_main(int argc, char **argv)
 {
 	struct replay_values values = {0};
-	struct replay_options options = {.to = UINT64_MAX};
+	struct position_range range;
 	struct replay_result result;
-	uint64_t thread = UINT32_MAX, jobs = 0;
+	uint64_t jobs = 0;
 	int status;
-	int first = options_parse(&replay_command, argc, argv, &values, &status);
+	const char *file = options_parse_file(&replay_command, argc, argv, &values, &status);
 
-	if (first < 0)
+	if (!file)
 		return status;
-	if (first + 1 != argc) {
-		error_print("replay",
-		        first == argc ? "no recording given; usage: bugnet %s"
-		                      : "give one recording at a time; usage: bugnet %s",
-		        replay_command.synopsis);
+	if (!position_range_parse("replay", &values.range, &range) ||
+	        !number_parse("replay", "jobs", values.jobs, 1, REPLAY_SESSIONS_MAXIMUM, &jobs))
 		return STATUS_FAILED;
-	}
-	if (!parse_number("from", values.from, &options.from) ||
-	        !parse_number("to", values.to, &options.to) ||
-	        !parse_number("thread", values.thread, &thread) || !parse_number("jobs", values.jobs, &jobs))
-		return STATUS_FAILED;
-	if (values.jobs && (jobs == 0 || jobs > REPLAY_SESSIONS_MAXIMUM)) {
-		error_print("replay", "option '--jobs': '%s' is not between 1 and %u", values.jobs,
-		        REPLAY_SESSIONS_MAXIMUM);
-		return STATUS_FAILED;
-	}
-	options.path = argv[first];
-	options.sysroot = values.sysroot;
-	options.binary = values.binary;
-	options.output = values.output;
-	options.sessions = (unsigned)jobs;
-	options.show = !values.check && !values.output;
-	options.thread = thread < UINT32_MAX ? (uint32_t)thread : UINT32_MAX;
+	const struct replay_options options = {.path = file,
+	        .sysroot = values.place.sysroot,
+	        .binary = values.place.binary,
+	        .from = range.from,
+	        .to = range.to,
+	        .thread = range.thread,
+	        .sessions = (unsigned)jobs,
+	        .output = values.output,
+	        .show = !values.check && !values.output};
 	replay(&options, &result);
-	if (*result.warning)
-		error_print(
-		        "replay", "warning: %s: %s; what comes before is used", options.path, result.warning);
+	print_warnings(file, &result);
 	if (result.outcome == REPLAY_FAILED) {
-		error_print("replay", "%s: %s", options.path, result.message);
+		error_print("replay", "%s: %s", file, result.message);
 		return STATUS_FAILED;
 	}
 	if (values.check)
@@ -157,7 +111,7 @@ static int replay_main(int argc, char **argv)
 	if (result.outcome == REPLAY_EXACT)
 		return 0;
 	fflush(stdout);
-	error_print("replay", "%s: %s", options.path, result.message);
+	error_print("replay", "%s: %s", file, result.message);
 	return STATUS_DIVERGED;
 }
 

@@ -7,7 +7,7 @@
 
 static void count_patch(struct summary *summary, const struct event_patch *patch)
 {
-	summary->loads++;
+	summary->logged_loads++;
 	summary->words += (uint64_t)__builtin_popcount(patch->mask);
 }
 
@@ -71,7 +71,7 @@ static void count_event(void *context, const struct recording_thread *thread, co
 		summary->results++;
 		break;
 	case EVENT_SYSCALL:
-		count_call(summary, event->syscall.number);
+		count_call(summary, event_call_number(&event->syscall));
 		break;
 	case EVENT_SIGNAL:
 		summary->signals++;

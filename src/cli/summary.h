@@ -29,7 +29,9 @@ struct summary_end {
 struct summary {
 	struct recording *recording;
 	uint64_t instructions;
-	uint64_t loads, words; /* logged: lines that differed, and words of them */
+	bool has_loads; /* they were counted: */
+	uint64_t loads;
+	uint64_t logged_loads, words; /* lines that differed, and words of them */
 	uint64_t results, calls, signals;
 	uint64_t raw_size, stored_size; /* of the events */
 	uint64_t packed_size;           /* of files inside */

@@ -128,11 +128,11 @@ static void print_times(const struct summary *summary, FILE *out)
 static void print_killed(const struct summary_end *end, FILE *out)
 {
 	const struct event_end *event = &end->event;
-	char name[NAME_TEXT_SIZE], info[3 * NAME_TEXT_SIZE];
+	char name[NAME_TEXT_SIZE], info[SIGNAL_INFO_TEXT_SIZE];
 	char *symbol = end->has_symbol ? symbol_text(&end->symbol) : NULL;
 
 	fprintf(out, "killed by %s %s\n", signal_name((uint32_t)event->status, name),
-	        signal_info_text((uint32_t)event->status, event->code, event->address, info, sizeof info));
+	        signal_info_text((uint32_t)event->status, event->code, event->details, info));
 	print_label(out, "");
 	fprintf(out, "thread %u, position %" PRIu64 ", pc 0x%" PRIx64 ": ", end->thread, end->position,
 	        event->registers.pc);
@@ -178,8 +178,12 @@ static void print_sizes(const struct summary *summary, FILE *out)
 	char text[AMOUNT_TEXT_SIZE];
 
 	print_amount(out, "instructions", summary->instructions);
+	if (summary->has_loads)
+		print_amount(out, "loads", summary->loads);
+	else
+		print_text(out, "loads", "not counted; --loads counts them, by a replay");
 	print_label(out, "logged loads");
-	fprintf(out, "%" PRIu64 " (%" PRIu64 " words)\n", summary->loads, summary->words);
+	fprintf(out, "%" PRIu64 " (%" PRIu64 " words)\n", summary->logged_loads, summary->words);
 	print_amount(out, "results", summary->results);
 	print_amount(out, "signals", summary->signals);
 	print_label(out, "events");
@@ -377,7 +381,7 @@ static void json_end(struct json *json, const struct summary_end *end)
 	if (end->known && event->kind == END_KILLED) {
 		json_text(json, "signal", signal_name((uint32_t)event->status, text));
 		json_text(json, "code", signal_code_name((uint32_t)event->status, event->code, text));
-		json_hex(json, "address", event->address);
+		json_hex(json, "address", event->details[0]);
 		json_hex(json, "pc", event->registers.pc);
 		if (end->has_symbol)
 			json_symbol(json, &end->symbol);
@@ -388,7 +392,11 @@ static void json_end(struct json *json, const struct summary_end *end)
 static void json_sizes(struct json *json, const struct summary *summary)
 {
 	json_number(json, "instructions", summary->instructions);
-	json_number(json, "logged_loads", summary->loads);
+	if (summary->has_loads)
+		json_number(json, "loads", summary->loads);
+	else
+		json_text(json, "loads", NULL);
+	json_number(json, "logged_loads", summary->logged_loads);
 	json_number(json, "logged_words", summary->words);
 	json_number(json, "results", summary->results);
 	json_number(json, "signals", summary->signals);

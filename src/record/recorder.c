@@ -1,6 +1,5 @@
 #include "record/recorder.h"
 
-#include <cpuid.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 
 #include "record/code_view.h"
 #include "record/namespace.h"
+#include "record/processor.h"
 #include "record/scribe.h"
 #include "recording/amount.h"
 #include "recording/meta.h"
@@ -90,41 +90,10 @@ static void give_up(void *recorder)
 
 /* ---- facts ---- */
 
-static void processor_name(char name[49])
-{
-	unsigned words[12] = {0};
-
-	for (unsigned i = 0; i < 3; i++)
-		__get_cpuid(0x80000002 + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2],
-		        &words[4 * i + 3]);
-	memcpy(name, words, sizeof words);
-	name[48] = 0;
-}
-
-/* The line "flags : ..." of /proc/cpuinfo, without its name. */
-static void add_processor_flags(struct meta *meta)
-{
-	FILE *file = fopen("/proc/cpuinfo", "re");
-	char *line = NULL;
-	size_t room = 0;
-
-	while (file && getline(&line, &room, file) > 0) {
-		char *colon = strncmp(line, "flags", 5) ? NULL : strchr(line, ':');
-		if (!colon)
-			continue;
-		line[strcspn(line, "\n")] = 0;
-		meta_set_text(meta, META_CPU_FLAGS, colon + 1 + (colon[1] == ' '));
-		break;
-	}
-	free(line);
-	if (file)
-		fclose(file);
-}
-
 static void add_machine(struct meta *meta, const struct recorder_options *options)
 {
 	struct utsname system;
-	char processor[49];
+	char processor[PROCESSOR_NAME_SIZE], *flags;
 
 	if (uname(&system) == 0) {
 		meta_set_text(meta, META_HOST, system.nodename);
@@ -133,8 +102,10 @@ static void add_machine(struct meta *meta, const struct recorder_options *option
 	processor_name(processor);
 	meta_set_text(meta, META_CPU, processor);
 	meta_set_text(meta, META_CPU_LEVEL, options->cpu);
-	if (strcmp(options->cpu, "native") == 0)
-		add_processor_flags(meta);
+	flags = strcmp(options->cpu, "native") == 0 ? processor_flags() : NULL;
+	if (flags)
+		meta_set_text(meta, META_CPU_FLAGS, flags);
+	free(flags);
 }
 
 static void add_segments(struct meta *meta, const struct space *space)

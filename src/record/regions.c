@@ -463,6 +463,7 @@ static int add_translation(struct space *space, const struct translation *transl
 	uint32_t code;
 	int error = place(space, segment, translation, &code);
 
+	space->approximates |= translation->approximates;
 	return error ? error : region_add(space, segment, translation, code);
 }
 
@@ -582,6 +583,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .xstate_mask = space->xstate_mask,
 	        .loop_is_fast = space->loop_is_fast,
 	        .count = space->count,
+	        .count_loads = space->count_loads,
 	        .mode = space->mode,
 	        .keep_flags = &reading->replaced,
 	        .counter = space->mode == TRANSLATE_REPLAY ? FEED_COUNTER(0) : SLOT_POSITIONS,

@@ -119,6 +119,8 @@ struct space {
 	uint64_t xstate_mask;
 	bool loop_is_fast;
 	bool count; /* translations count instructions */
+	bool count_loads;
+	bool approximates; /* some code has instructions whose results differ from processor to processor */
 	enum translate_mode mode;
 	bool low_memory, low_stack; /* see struct translate_request */
 	/* Told of the bytes that code was translated from, before it is run; or NULL. */

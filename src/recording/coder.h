@@ -16,10 +16,11 @@
 #define CODER_STREAM (1u << 14) /* as a zigzag number, in lines: half a megabyte to either side */
 
 struct coder {
-	uint64_t position;           /* of the event before */
-	uint64_t stamp;              /* of the order event before */
-	uint64_t lines[CODER_LINES]; /* address / 64 of recent patches, one for each stream */
-	unsigned oldest;             /* the one that a line far from all of them replaces */
+	uint64_t position;                /* of the event before */
+	uint64_t stamp;                   /* of the order event before */
+	struct event_registers registers; /* at the system call before, or else of the keyframe */
+	uint64_t lines[CODER_LINES];      /* address / 64 of recent patches, one for each stream */
+	unsigned oldest;                  /* the one that a line far from all of them replaces */
 	struct dictionary dictionary;
 };
 
@@ -84,10 +85,12 @@ static inline void coder_init(struct coder *coder, struct dictionary_entry *entr
 	coder->dictionary.bits = bits;
 }
 
-static inline void coder_reset(struct coder *coder, uint64_t position)
+static inline void coder_reset(
+        struct coder *coder, uint64_t position, const struct event_registers *registers)
 {
 	coder->position = position;
 	coder->stamp = 0;
+	coder->registers = *registers;
 	memset(coder->lines, 0, sizeof coder->lines);
 	coder->oldest = 0;
 	dictionary_reset(&coder->dictionary);

@@ -67,6 +67,25 @@ static void registers(struct decoder *decoder, struct event_registers *to)
 		memcpy(to, bytes, sizeof *to);
 }
 
+static void registers_delta(struct decoder *decoder, struct event_registers *to)
+{
+	struct cursor *cursor = &decoder->cursor;
+	struct event_registers *known = &decoder->coder.registers;
+	unsigned mask = cursor_u16(cursor);
+
+	known->pc += (uint64_t)unzigzag(cursor_varint(cursor));
+	known->flags ^= cursor_varint(cursor);
+	for (; mask; mask &= mask - 1)
+		known->gpr[__builtin_ctz(mask)] += (uint64_t)unzigzag(cursor_varint(cursor));
+	*to = *known;
+}
+
+static void signal_details(struct decoder *decoder, uint64_t details[EVENT_SIGNAL_DETAILS])
+{
+	for (unsigned i = 0; i < EVENT_SIGNAL_DETAILS; i++)
+		details[i] = cursor_varint(&decoder->cursor);
+}
+
 static void xsave(struct decoder *decoder, struct event_xsave *to)
 {
 	to->bytes = sized_bytes(decoder, EVENT_XSAVE_MAXIMUM, &to->size);
@@ -214,14 +233,13 @@ static void decode_keyframe(struct decoder *decoder, unsigned flags, struct even
 		return;
 	}
 	decoder->coder.dictionary.bits = bits;
-	coder_reset(&decoder->coder, event->position);
 	to->leans_on = u32_number(decoder);
 	registers(decoder, &to->registers);
+	coder_reset(&decoder->coder, event->position, &to->registers);
 	to->fs_base = cursor_u64(cursor);
 	to->gs_base = cursor_u64(cursor);
 	to->realtime = cursor_u64(cursor);
 	to->monotonic = cursor_u64(cursor);
-	to->digest = cursor_u64(cursor);
 	xsave(decoder, &to->xsave);
 }
 
@@ -232,9 +250,8 @@ static void decode_result(struct decoder *decoder, unsigned flags, struct event 
 
 static void decode_syscall(struct decoder *decoder, unsigned flags, struct event *event)
 {
-	event->syscall.number = cursor_varint(&decoder->cursor);
+	registers_delta(decoder, &event->syscall.registers);
 	event->syscall.result = unzigzag(cursor_varint(&decoder->cursor));
-	event->syscall.digest = cursor_u64(&decoder->cursor);
 	event->syscall.forgets = flags & SYSCALL_FORGETS;
 	changes(decoder, flags, &event->syscall.changes);
 }
@@ -245,7 +262,7 @@ static void decode_signal(struct decoder *decoder, unsigned flags, struct event 
 
 	to->number = u32_number(decoder);
 	to->code = i32_number(decoder);
-	to->address = cursor_varint(&decoder->cursor);
+	signal_details(decoder, to->details);
 	to->iterations = cursor_varint(&decoder->cursor);
 	to->fault = flags & SIGNAL_FAULT;
 	registers(decoder, &to->registers);
@@ -308,7 +325,7 @@ static void decode_end(struct decoder *decoder, unsigned flags, struct event *ev
 	event->end.kind = (enum event_end_kind)flags;
 	event->end.status = i32_number(decoder);
 	event->end.code = i32_number(decoder);
-	event->end.address = cursor_varint(&decoder->cursor);
+	signal_details(decoder, event->end.details);
 	registers(decoder, &event->end.registers);
 }
 

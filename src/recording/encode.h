@@ -21,22 +21,26 @@
 #define ENCODE_XSAVE_MAXIMUM   (VARINT_MAXIMUM + EVENT_XSAVE_MAXIMUM)
 #define ENCODE_PATCH_MAXIMUM   (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM + 1 + 3 + EVENT_LINE_BYTES)
 #define ENCODE_RESULT_MAXIMUM  (ENCODE_HEAD_MAXIMUM + ENCODE_CHANGES_MAXIMUM)
-#define ENCODE_SYSCALL_MAXIMUM (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + 8 + ENCODE_CHANGES_MAXIMUM)
-#define ENCODE_ORDER_MAXIMUM   (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM)
-#define ENCODE_MAP_MAXIMUM     (ENCODE_HEAD_MAXIMUM + 6 * VARINT_MAXIMUM)
-#define ENCODE_END_MAXIMUM     (ENCODE_HEAD_MAXIMUM + 3 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE)
+#define ENCODE_DELTA_MAXIMUM   (2 + 18 * VARINT_MAXIMUM)
+#define ENCODE_SYSCALL_MAXIMUM                                                                               \
+	(ENCODE_HEAD_MAXIMUM + ENCODE_DELTA_MAXIMUM + VARINT_MAXIMUM + ENCODE_CHANGES_MAXIMUM)
+#define ENCODE_ORDER_MAXIMUM (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM)
+#define ENCODE_MAP_MAXIMUM   (ENCODE_HEAD_MAXIMUM + 6 * VARINT_MAXIMUM)
+#define ENCODE_END_MAXIMUM                                                                                   \
+	(ENCODE_HEAD_MAXIMUM + (2 + EVENT_SIGNAL_DETAILS) * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE)
 #define ENCODE_KEYFRAME_MAXIMUM                                                                              \
-	(1 + 8 + 1 + VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + 5 * 8 + ENCODE_XSAVE_MAXIMUM)
+	(1 + 8 + 1 + VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + 4 * 8 + ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_SIGRETURN_MAXIMUM (ENCODE_HEAD_MAXIMUM + ENCODE_REGISTERS_SIZE + 16 + ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_SIGNAL_MAXIMUM                                                                                \
-	(ENCODE_HEAD_MAXIMUM + 4 * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE + ENCODE_XSAVE_MAXIMUM)
+	(ENCODE_HEAD_MAXIMUM + (3 + EVENT_SIGNAL_DETAILS) * VARINT_MAXIMUM + ENCODE_REGISTERS_SIZE +         \
+	        ENCODE_XSAVE_MAXIMUM)
 #define ENCODE_CODE_MAXIMUM   (ENCODE_HEAD_MAXIMUM + VARINT_MAXIMUM)
 #define ENCODE_OUTPUT_MAXIMUM (ENCODE_HEAD_MAXIMUM + 2 * VARINT_MAXIMUM + EVENT_OUTPUT_MAXIMUM)
-#define ENCODE_MAXIMUM        ENCODE_KEYFRAME_MAXIMUM /* of any kind */
+#define ENCODE_MAXIMUM        ENCODE_SIGNAL_MAXIMUM /* of any kind */
 
-_Static_assert(ENCODE_MAXIMUM >= ENCODE_SIGNAL_MAXIMUM, "a keyframe is the largest event");
-_Static_assert(ENCODE_MAXIMUM >= ENCODE_CODE_MAXIMUM, "a keyframe is the largest event");
-_Static_assert(ENCODE_MAXIMUM >= ENCODE_OUTPUT_MAXIMUM, "a keyframe is the largest event");
+_Static_assert(ENCODE_MAXIMUM >= ENCODE_KEYFRAME_MAXIMUM, "a signal is the largest event");
+_Static_assert(ENCODE_MAXIMUM >= ENCODE_CODE_MAXIMUM, "a signal is the largest event");
+_Static_assert(ENCODE_MAXIMUM >= ENCODE_OUTPUT_MAXIMUM, "a signal is the largest event");
 
 /* ---- parts ---- */
 
@@ -61,6 +65,13 @@ static inline uint8_t *encode_registers(uint8_t *at, const struct event_register
 	return at + sizeof *registers;
 }
 
+static inline uint8_t *encode_details(uint8_t *at, const uint64_t details[EVENT_SIGNAL_DETAILS])
+{
+	for (unsigned i = 0; i < EVENT_SIGNAL_DETAILS; i++)
+		at = put_varint(at, details[i]);
+	return at;
+}
+
 static inline uint8_t *encode_bytes(uint8_t *at, const uint8_t *bytes, uint32_t size)
 {
 	at = put_varint(at, size);
@@ -81,6 +92,28 @@ static inline uint8_t *encode_changes(uint8_t *at, const struct event_changes *c
 	for (unsigned left = changes->mask; left; left &= left - 1)
 		at = put_varint(at, changes->gpr[__builtin_ctz(left)]);
 	return changes->has_flags ? put_varint(at, changes->flags) : at;
+}
+
+/* Registers, by their differences to those that were coded before. */
+static inline uint8_t *encode_registers_delta(
+        struct coder *coder, uint8_t *at, const struct event_registers *registers)
+{
+	struct event_registers *before = &coder->registers;
+	uint8_t *head = at;
+	uint16_t mask = 0;
+
+	at += 2;
+	at = put_varint(at, zigzag((int64_t)(registers->pc - before->pc)));
+	at = put_varint(at, registers->flags ^ before->flags);
+	for (unsigned i = 0; i < 16; i++) {
+		if (registers->gpr[i] == before->gpr[i])
+			continue;
+		mask |= (uint16_t)(1u << i);
+		at = put_varint(at, zigzag((int64_t)(registers->gpr[i] - before->gpr[i])));
+	}
+	put_u16(head, mask);
+	*before = *registers;
+	return at;
 }
 
 /* ---- patches ---- */
@@ -213,7 +246,7 @@ static inline uint8_t *encode_patch(
 static inline uint8_t *encode_keyframe(
         struct coder *coder, uint8_t *at, uint64_t position, const struct event_keyframe *keyframe)
 {
-	coder_reset(coder, position);
+	coder_reset(coder, position, &keyframe->registers);
 	at = put_u8(at, EVENT_KEYFRAME);
 	at = put_u64(at, position);
 	at = put_u8(at, (uint8_t)coder->dictionary.bits);
@@ -223,7 +256,6 @@ static inline uint8_t *encode_keyframe(
 	at = put_u64(at, keyframe->gs_base);
 	at = put_u64(at, keyframe->realtime);
 	at = put_u64(at, keyframe->monotonic);
-	at = put_u64(at, keyframe->digest);
 	return encode_bytes(at, keyframe->xsave.bytes, keyframe->xsave.size);
 }
 
@@ -240,9 +272,8 @@ static inline uint8_t *encode_syscall(
 	unsigned flags = changes_head_flags(&call->changes) | (call->forgets ? SYSCALL_FORGETS : 0);
 
 	at = encode_head(coder, at, EVENT_SYSCALL, flags, position);
-	at = put_varint(at, call->number);
+	at = encode_registers_delta(coder, at, &call->registers);
 	at = put_varint(at, zigzag(call->result));
-	at = put_u64(at, call->digest);
 	return encode_changes(at, &call->changes);
 }
 
@@ -254,7 +285,7 @@ static inline uint8_t *encode_signal(
 	at = encode_head(coder, at, EVENT_SIGNAL, flags, position);
 	at = put_varint(at, signal->number);
 	at = put_varint(at, zigzag(signal->code));
-	at = put_varint(at, signal->address);
+	at = encode_details(at, signal->details);
 	at = put_varint(at, signal->iterations);
 	at = encode_registers(at, &signal->registers);
 	return signal->xsave.size ? encode_bytes(at, signal->xsave.bytes, signal->xsave.size) : at;
@@ -312,7 +343,7 @@ static inline uint8_t *encode_end(
 	at = encode_head(coder, at, EVENT_END, end->kind, position);
 	at = put_varint(at, zigzag(end->status));
 	at = put_varint(at, zigzag(end->code));
-	at = put_varint(at, end->address);
+	at = encode_details(at, end->details);
 	return encode_registers(at, &end->registers);
 }
 

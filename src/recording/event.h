@@ -38,12 +38,16 @@ enum event_kind {
 #define EVENT_XSAVE_MAXIMUM  4096 /* bytes of an XSAVE image */
 #define EVENT_OUTPUT_MAXIMUM 4096 /* bytes of one event; longer output takes several */
 #define EVENT_FILE_NONE      UINT32_MAX
+#define EVENT_SIGNAL_DETAILS 4 /* words of siginfo behind si_code: si_addr, or si_pid and si_uid, ... */
 
 struct event_registers {
 	uint64_t gpr[16];
 	uint64_t pc;
 	uint64_t flags;
 };
+
+/* What a program can see of the flags at a system call: status flags and DF. The others are the system's. */
+#define EVENT_CALL_FLAGS 0xcd5u
 
 /* Some registers, where the others are as they were. */
 struct event_changes {
@@ -65,7 +69,6 @@ struct event_keyframe {
 	uint64_t gs_base;   /* the program's, not ours */
 	uint64_t realtime;  /* ns */
 	uint64_t monotonic; /* ns */
-	uint64_t digest;
 	/* How many stretches back replay must begin for memory to be known; 0: the shadow was emptied here.
 	 */
 	uint32_t leans_on;
@@ -84,19 +87,23 @@ struct event_result {
 	struct event_changes changes;
 };
 
-/* Arguments are in the registers, which replay has; what the kernel wrote comes as patches. */
+/* What the kernel wrote comes as patches. */
 struct event_syscall {
-	uint64_t number;
+	struct event_registers registers; /* at the call: the number in rax, arguments, the pc behind it */
 	int64_t result;
-	uint64_t digest;              /* of the registers at the call */
 	bool forgets;                 /* what the thread knew of the memory that it maps or unmaps */
 	struct event_changes changes; /* beyond rax, rcx and r11; mask 0 and no flags: none */
 };
 
+static inline uint64_t event_call_number(const struct event_syscall *call)
+{
+	return call->registers.gpr[0];
+}
+
 struct event_signal {
 	uint32_t number;
-	int32_t code;        /* si_code */
-	uint64_t address;    /* si_addr */
+	int32_t code; /* si_code */
+	uint64_t details[EVENT_SIGNAL_DETAILS];
 	bool fault;          /* the instruction at this position raised it; else it came from outside */
 	uint64_t iterations; /* an interrupted rep instruction: how many were done */
 	struct event_registers registers; /* on entry to the handler */
@@ -153,10 +160,10 @@ enum event_end_kind { END_EXIT, END_KILLED, END_THREAD_EXIT, END_EXEC, END_RELEA
 
 struct event_end {
 	enum event_end_kind kind;
-	int32_t status;                   /* exit status, or the signal of END_KILLED */
-	int32_t code;                     /* END_KILLED: si_code of the signal, */
-	uint64_t address;                 /* and si_addr, where there is one; else 0 */
-	struct event_registers registers; /* at the position */
+	int32_t status;                         /* exit status, or the signal of END_KILLED */
+	int32_t code;                           /* END_KILLED: si_code of the signal, */
+	uint64_t details[EVENT_SIGNAL_DETAILS]; /* and what comes with it; else 0 */
+	struct event_registers registers;       /* at the position */
 };
 
 struct event_output {

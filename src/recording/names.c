@@ -54,7 +54,9 @@ const char *signal_name(uint32_t number, char text[NAME_TEXT_SIZE])
 {
 	const char *name = number < KERNEL_SIGRTMIN ? sigabbrev_np((int)number) : NULL;
 
-	if (name)
+	if (number == SIGIO) /* libc prefers its other name */
+		snprintf(text, NAME_TEXT_SIZE, "SIGIO");
+	else if (name)
 		snprintf(text, NAME_TEXT_SIZE, "SIG%s", name);
 	else if (number == KERNEL_SIGRTMIN)
 		snprintf(text, NAME_TEXT_SIZE, "SIGRTMIN");
@@ -144,19 +146,58 @@ const char *signal_code_name(uint32_t signal, int32_t code, char text[NAME_TEXT_
 	return text;
 }
 
-static bool has_address(uint32_t signal, int32_t code)
+static bool has_address(uint32_t signal)
 {
-	return code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
-	                           signal == SIGTRAP);
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE ||
+	       signal == SIGTRAP;
 }
 
-const char *signal_info_text(uint32_t signal, int32_t code, uint64_t address, char *text, size_t size)
+static void child_text(int32_t code, const uint64_t details[4], char *text, size_t size)
 {
-	char name[NAME_TEXT_SIZE], code_name[NAME_TEXT_SIZE], where[40] = "";
+	uint32_t status = (uint32_t)details[1];
+	char name[NAME_TEXT_SIZE], how[NAME_TEXT_SIZE];
 
-	if (has_address(signal, code))
-		snprintf(where, sizeof where, ", si_addr=0x%" PRIx64, address);
-	snprintf(text, size, "{si_signo=%s, si_code=%s%s}", signal_name(signal, name),
-	        signal_code_name(signal, code, code_name), where);
+	if (code == CLD_EXITED)
+		snprintf(how, sizeof how, "%" PRId32, (int32_t)status);
+	else
+		snprintf(how, sizeof how, "%s", signal_name(status, name));
+	snprintf(text, size, ", si_pid=%d, si_uid=%u, si_status=%s, si_utime=%" PRId64 ", si_stime=%" PRId64,
+	        (int)details[0], (uint32_t)(details[0] >> 32), how, (int64_t)details[2], (int64_t)details[3]);
+}
+
+/* What comes with a signal depends on who sent it; from the kernel, on the signal. */
+static void details_text(uint32_t signal, int32_t code, const uint64_t details[4], char *text, size_t size)
+{
+	int first = (int)details[0];
+	uint32_t second = (uint32_t)(details[0] >> 32);
+
+	*text = 0;
+	if (code == SI_USER || code == SI_TKILL)
+		snprintf(text, size, ", si_pid=%d, si_uid=%u", first, second);
+	else if (code == SI_TIMER)
+		snprintf(text, size,
+		        ", si_timerid=%d, si_overrun=%d, si_value={sival_int=%d, sival_ptr=%#" PRIx64 "}",
+		        first, (int)second, (int)details[1], details[1]);
+	else if (code < 0)
+		snprintf(text, size,
+		        ", si_pid=%d, si_uid=%u, si_value={sival_int=%d, sival_ptr=%#" PRIx64 "}", first,
+		        second, (int)details[1], details[1]);
+	else if (signal == SIGCHLD && code != SI_KERNEL)
+		child_text(code, details, text, size);
+	else if (has_address(signal) && details[0])
+		snprintf(text, size, ", si_addr=%#" PRIx64, details[0]);
+	else if (has_address(signal))
+		snprintf(text, size, ", si_addr=NULL");
+}
+
+const char *signal_info_text(
+        uint32_t signal, int32_t code, const uint64_t details[4], char text[SIGNAL_INFO_TEXT_SIZE])
+{
+	char name[NAME_TEXT_SIZE], code_name[NAME_TEXT_SIZE],
+	        rest[SIGNAL_INFO_TEXT_SIZE - 2 * NAME_TEXT_SIZE];
+
+	details_text(signal, code, details, rest, sizeof rest);
+	snprintf(text, SIGNAL_INFO_TEXT_SIZE, "{si_signo=%s, si_code=%s%s}", signal_name(signal, name),
+	        signal_code_name(signal, code, code_name), rest);
 	return text;
 }

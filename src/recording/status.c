@@ -1,5 +1,6 @@
 #include "recording/status.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,4 +30,23 @@ const char *recording_error_text(const struct recording_error *error, char *buff
 	else
 		snprintf(buffer, size, "%s", texts[error->status]);
 	return buffer;
+}
+
+const char *recording_next_step(const struct recording_error *error)
+{
+	switch (error->status) {
+	case RECORDING_SYSTEM:
+		return error->number == EACCES || error->number == EPERM
+		               ? "; ask its owner to let you read it"
+		               : "; check the name";
+	case RECORDING_NOT_REGULAR:
+	case RECORDING_FOREIGN:
+		return "; give a file that 'bugnet record' made";
+	case RECORDING_TRUNCATED:
+	case RECORDING_DAMAGED:
+	case RECORDING_MALFORMED:
+		return "; take another copy of it";
+	default:
+		return "";
+	}
 }

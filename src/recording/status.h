@@ -30,4 +30,7 @@ struct recording_error {
 /* "at byte 4160: a checksum is wrong", into the buffer, which it returns. */
 const char *recording_error_text(const struct recording_error *error, char *buffer, size_t size);
 
+/* What to do about a file that cannot be read: "; check the name", or "". */
+const char *recording_next_step(const struct recording_error *error);
+
 #endif

@@ -63,6 +63,9 @@ static bool verify(const struct search *search, const struct codelog_file *file,
 	if (fstat(fd, &status) < 0)
 		return fail(search, "%s: %s", path, strerror(errno));
 	describe(&file->build_id, file->size, recorded, sizeof recorded);
+	if (!S_ISREG(status.st_mode))
+		return fail(search, "recorded with %s, %s, but %s is not a regular file" WAY_OUT, file->path,
+		        recorded, path);
 	describe(&id, (uint64_t)status.st_size, found, sizeof found);
 	if (!same_build_id(&id, &file->build_id) || (uint64_t)status.st_size != file->size)
 		return fail(search, "recorded with %s, %s, but the file here has %s" WAY_OUT, file->path,

@@ -1,44 +1,77 @@
 #include "replay/cpu_level.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* The level that a recording names: 1 to 4, or 0 when it names none of them. */
-static unsigned recorded_level(const char *text)
-{
-	static const char prefix[] = "x86-64";
+#include "record/cpu_level.h"
+#include "record/processor.h"
 
-	if (strncmp(text, prefix, sizeof prefix - 1) != 0)
-		return 0;
-	text += sizeof prefix - 1;
-	if (*text == '\0')
-		return 1;
-	return text[0] == '-' && text[1] == 'v' && text[2] >= '1' && text[2] <= '4' && text[3] == '\0'
-	               ? (unsigned)(text[2] - '0')
-	               : 0;
+/* Instructions that a program which was offered all of its processor may have used, by their names in
+ * /proc/cpuinfo. */
+static const char *const instruction_sets[] = {"pni", "ssse3", "sse4_1", "sse4_2", "sse4a", "popcnt", "cx16",
+        "movbe", "aes", "vaes", "pclmulqdq", "vpclmulqdq", "sha_ni", "gfni", "avx", "avx2", "avx_vnni",
+        "f16c", "fma", "fma4", "xop", "tbm", "bmi1", "bmi2", "abm", "adx", "lahf_lm", "3dnowprefetch",
+        "clflushopt", "clwb", "movdiri", "movdir64b", "serialize", "cldemote", "avx512f", "amx_tile"};
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t size = strlen(word);
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+		if ((at == text || at[-1] == ' ') && (!at[size] || at[size] == ' '))
+			return true;
+	}
+	return false;
 }
 
-static unsigned own_level(void)
+/* The first instructions that the recorded program was offered and this machine lacks, or NULL. */
+static const char *missing_instructions(const struct meta *meta)
 {
-	__builtin_cpu_init();
-	if (__builtin_cpu_supports("x86-64-v4"))
-		return 4;
-	if (__builtin_cpu_supports("x86-64-v3"))
-		return 3;
-	return __builtin_cpu_supports("x86-64-v2") ? 2 : 1;
+	const char *recorded = meta_text(meta, META_CPU_FLAGS), *missing = NULL;
+	char *own = processor_flags();
+
+	for (size_t i = 0; recorded && own && i < sizeof instruction_sets / sizeof *instruction_sets; i++) {
+		if (has_word(recorded, instruction_sets[i]) && !has_word(own, instruction_sets[i])) {
+			missing = instruction_sets[i];
+			break;
+		}
+	}
+	free(own);
+	return missing;
 }
 
 bool cpu_level_suffices(const struct meta *meta, char *why, size_t why_size)
 {
-	const char *level = meta_text(meta, META_CPU_LEVEL), *cpu = meta_text(meta, META_CPU);
-	unsigned needed = level ? recorded_level(level) : 0, own = own_level();
+	const char *name = meta_text(meta, META_CPU_LEVEL), *cpu = meta_text(meta, META_CPU), *missing;
+	unsigned level;
 
-	if (needed <= own)
+	if (!name)
+		return true;
+	if (!cpu_level_parse(name, &level)) {
+		snprintf(why, why_size,
+		        "it was recorded for a processor of level %s, and this bugnet knows %s and %s; "
+		        "replay it with the "
+		        "bugnet that recorded it",
+		        name, cpu_level_name(CPU_LEVEL_LEAST), cpu_level_name(CPU_LEVEL_MOST));
+		return false;
+	}
+	missing = level == CPU_NATIVE ? missing_instructions(meta) : cpu_level_missing(level);
+	if (!missing)
 		return true;
 	snprintf(why, why_size,
-	        "it was recorded for a processor of level %s (on %s), and this one has only x86-64-v%u; "
-	        "replay it on "
-	        "a newer processor, or record with a lower --cpu",
-	        level, cpu ? cpu : "one that it does not name", own);
+	        "it was recorded for a processor of level %s (on %s), and this one lacks %s; replay it on "
+	        "such a "
+	        "processor, or record with a lower --cpu (this machine has x86-64-v%u)",
+	        name, cpu ? cpu : "one that it does not name", missing, cpu_level_of_this_machine());
 	return false;
+}
+
+bool cpu_is_other(const struct meta *meta)
+{
+	const char *recorded = meta_text(meta, META_CPU);
+	char own[PROCESSOR_NAME_SIZE];
+
+	processor_name(own);
+	return recorded && strcmp(recorded, own) != 0;
 }

@@ -1,4 +1,4 @@
-/* Can this machine's processor execute what the recorded program was offered? */
+/* Can this machine's processor execute what the recorded program was offered, and with the same results? */
 #ifndef BUGNET_REPLAY_CPU_LEVEL_H
 #define BUGNET_REPLAY_CPU_LEVEL_H
 
@@ -9,5 +9,8 @@
 
 /* False: `why` names both, and what to do. */
 bool cpu_level_suffices(const struct meta *meta, char *why, size_t why_size);
+
+/* Is it another model than the one that recorded? */
+bool cpu_is_other(const struct meta *meta);
 
 #endif

@@ -88,6 +88,40 @@ static struct notice *put_report(
 	return notice;
 }
 
+/* Somebody wants to see the event. */
+static void put_event(struct feeder *feeder, const struct event *event, uint64_t position)
+{
+	struct notice *notice = put_report(feeder, NOTICE_EVENT, position, 0);
+
+	notice->event = *event;
+	if (event->kind == EVENT_SIGNAL)
+		notice->event.signal.xsave = (struct event_xsave){0};
+	else if (event->kind == EVENT_SIGRETURN)
+		notice->event.sigreturn.xsave = (struct event_xsave){0};
+}
+
+static bool is_wanted_event(const struct feeder *feeder)
+{
+	return feeder->options.events && feeder->event.position >= feeder->options.from;
+}
+
+/* What a system call wrote is there when everything that the log has right behind it was applied. */
+static void put_call(struct feeder *feeder)
+{
+	if (!feeder->called)
+		return;
+	feeder->called = false;
+	put_event(feeder, &feeder->call, feeder->call.position + 1);
+}
+
+static bool is_behind_call(const struct feeder *feeder)
+{
+	enum event_kind kind = feeder->event.kind;
+
+	return feeder->event.position > feeder->call.position + 1 ||
+	       (kind != EVENT_PATCH && kind != EVENT_CODE && kind != EVENT_ORDER && kind != EVENT_MAP);
+}
+
 /* ---- stretches ---- */
 
 static void next_event(struct feeder *feeder)
@@ -318,6 +352,8 @@ static void feed_signal(struct feeder *feeder)
 
 	if (!vectors_of(feeder, &signal->xsave, vectors))
 		state_initial_vectors(vectors);
+	if (is_wanted_event(feeder))
+		put_event(feeder, &feeder->event, feeder->event.position);
 	if (signal->iterations)
 		put_number(feeder, FEED_REPEAT, feeder->event.position, signal->iterations);
 	put_state(feeder, FEED_SIGNAL, feeder->event.position, 0, &signal->registers, vectors);
@@ -328,6 +364,9 @@ static void feed_sigreturn(struct feeder *feeder)
 	const struct event_sigreturn *sigreturn = &feeder->event.sigreturn;
 	uint8_t vectors[FEED_XSAVE_BYTES];
 	bool has_vectors = vectors_of(feeder, &sigreturn->xsave, vectors);
+
+	if (sigreturn->call && is_wanted_event(feeder))
+		put_event(feeder, &feeder->event, feeder->event.position);
 
 	struct feed_state *state = put_state(feeder, FEED_INSTEAD, feeder->event.position,
 	        sigreturn->has_bases ? FEED_HAS_BASES : 0, &sigreturn->registers,
@@ -350,16 +389,20 @@ static bool output_wanted(const struct feeder *feeder)
 static void feed_syscall(struct feeder *feeder)
 {
 	const struct event_syscall *call = &feeder->event.syscall;
-	bool tell = output_wanted(feeder) && writes(call->number) && call->result > 0 &&
+	bool tell = output_wanted(feeder) && writes(event_call_number(call)) && call->result > 0 &&
 	            feeder->output_position != feeder->event.position + 1;
-	unsigned detail = (tell ? FEED_HAS_OUTPUT : 0) | (call->forgets ? FEED_HAS_FORGET : 0);
+	unsigned detail =
+	        (tell || is_wanted_event(feeder) ? FEED_HAS_CALL : 0) | (call->forgets ? FEED_HAS_FORGET : 0);
 	struct feed_syscall *record =
 	        put(feeder, FEED_SYSCALL, feeder->event.position, detail, sizeof *record);
 
-	record->number = call->number;
+	record->registers = flat_registers(&call->registers);
 	record->result = (uint64_t)call->result;
-	record->digest = call->digest;
 	record->changes = call->changes;
+	if (is_wanted_event(feeder)) {
+		feeder->called = true;
+		feeder->call = feeder->event;
+	}
 }
 
 static void feed_result(struct feeder *feeder)
@@ -373,7 +416,7 @@ static void feed_end(struct feeder *feeder)
 {
 	struct notice *notice = put_report(feeder, NOTICE_END, feeder->event.position, 0);
 
-	notice->end = feeder->event.end.kind;
+	notice->event = feeder->event;
 	notice->state.registers = feeder->event.end.registers;
 	leave_thread(feeder);
 }
@@ -393,6 +436,7 @@ static void feed_output(struct feeder *feeder)
 /* The log goes no further; what came last is applied, and then the thread is let alone. */
 static void feed_cut(struct feeder *feeder)
 {
+	put_call(feeder);
 	put_report(feeder, NOTICE_CUT, feeder->position, 0);
 	leave_thread(feeder);
 }
@@ -413,7 +457,10 @@ static void feed_event(struct feeder *feeder)
 	enum event_kind kind = feeder->event.kind;
 	uint64_t position = feeder->event.position;
 
+	if (feeder->called && is_behind_call(feeder))
+		put_call(feeder);
 	if (feeder->running && position >= feeder->options.to) {
+		put_call(feeder);
 		put_report(feeder, NOTICE_STOP, feeder->options.to, 0);
 		next_thread(feeder);
 		return;

@@ -25,17 +25,18 @@ enum notice_kind {
 	NOTICE_CUT,      /* the log goes no further */
 	NOTICE_STOP,     /* the position up to which replay was wanted */
 	NOTICE_OUTPUT,   /* the program wrote something */
+	NOTICE_EVENT,    /* a signal comes, or a system call has had its effect */
 	NOTICE_FINISHED, /* all has been replayed */
 };
 
 struct notice {
 	enum notice_kind kind;
 	uint32_t thread;
-	size_t stretch;          /* that is being replayed, or ends here */
-	uint64_t start;          /* position of the keyframe that replay came from */
-	struct state state;      /* keyframe, end: as recorded */
-	enum event_end_kind end; /* end */
-	int32_t fd;              /* output */
+	size_t stretch;     /* that is being replayed, or ends here */
+	uint64_t start;     /* position of the keyframe that replay came from */
+	struct state state; /* keyframe, end: as recorded */
+	struct event event; /* end, event; without its XSAVE image */
+	int32_t fd;         /* output */
 	uint32_t size;
 	uint8_t bytes[];
 };
@@ -44,6 +45,7 @@ struct feeder_options {
 	uint64_t from, to; /* positions; 0 and UINT64_MAX: all */
 	uint32_t thread;   /* its id, or FEEDER_ALL_THREADS */
 	bool output;       /* tell of what is written to descriptors 1 and 2 */
+	bool events;       /* tell of system calls, before and behind them, and of signals */
 };
 #define FEEDER_ALL_THREADS UINT32_MAX
 
@@ -65,9 +67,11 @@ struct feeder {
 	bool running; /* the thread is somewhere, and goes on with the next event */
 	bool finished;
 	bool failed;
-	size_t failure;                  /* the stretch that makes no sense */
-	uint64_t start, position;        /* of the keyframe; behind the last record */
-	uint64_t output_position;        /* of the last output event + 1 */
+	size_t failure;           /* the stretch that makes no sense */
+	uint64_t start, position; /* of the keyframe; behind the last record */
+	uint64_t output_position; /* of the last output event + 1 */
+	bool called;              /* there was a system call that is still to be told of: */
+	struct event call;
 	uint32_t pieces;                 /* of the code history that are in force */
 	uint8_t *at, *end;               /* the buffer that is being filled */
 	VECTOR(struct notice *) notices; /* NULL: taken */

@@ -40,8 +40,9 @@ static void describe(const struct event *event, char *text, size_t size)
 		snprintf(text, size, "result of an instruction");
 		break;
 	case EVENT_SYSCALL:
-		snprintf(text, size, "%s = %s%s", syscall_name(event->syscall.number, name),
-		        syscall_result_text(event->syscall.number, event->syscall.result, result),
+		snprintf(text, size, "%s = %s%s", syscall_name(event_call_number(&event->syscall), name),
+		        syscall_result_text(
+		                event_call_number(&event->syscall), event->syscall.result, result),
 		        event->syscall.forgets ? ", forgets memory" : "");
 		break;
 	case EVENT_SIGNAL:

@@ -18,8 +18,11 @@ __attribute__((format(printf, 3, 4))) static bool fail(char *why, size_t size, c
 
 static bool fail_to_read(const struct recorded *recorded, char *why, size_t why_size)
 {
-	recording_error_text(&recorded->reader.error, why, why_size);
-	return false;
+	const struct recording_error *error = &recorded->reader.error;
+	char text[128];
+
+	return fail(why, why_size, "%s%s", recording_error_text(error, text, sizeof text),
+	        recording_next_step(error));
 }
 
 /* What is missing is told where it is needed. */
@@ -50,9 +53,12 @@ static bool read_recording(struct recorded *recorded, const char *path, char *wh
 	if (!timeline_read(&recorded->timeline, &recorded->reader))
 		return fail(why, why_size, "out of memory");
 	if (!recorded->timeline.count)
-		return fail(why, why_size, "there is nothing in it to replay");
+		return fail(
+		        why, why_size, "there is nothing in it to replay; 'bugnet info' tells what there is");
 	if (!recorded->history.count)
-		return fail(why, why_size, "its code history is missing, so there is no code to replay");
+		return fail(why, why_size,
+		        "its code history is missing, so there is no code to replay; 'bugnet events "
+		        "--no-replay' lists what was logged");
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "replay/cpu_level.h"
 #include "replay/session.h"
 
 #define SESSION_WORK (20ul << 20) /* instructions: less is not worth a process of its own */
@@ -37,7 +38,7 @@ static unsigned sessions_for(const struct replay_options *options, const struct 
 	uint64_t useful = 1 + schedule_work(timeline) / SESSION_WORK;
 	cpu_set_t processors;
 
-	if (options->output || options->from || options->to != UINT64_MAX)
+	if (options->output || options->observer || options->from || options->to != UINT64_MAX)
 		return 1;
 	uint64_t sessions = options->sessions;
 	if (!sessions) {
@@ -96,6 +97,8 @@ static void collect(struct replay_result *result, const struct session *sessions
 		result->keyframes += sessions[i].keyframes;
 		result->skipped += sessions[i].skipped;
 		result->cut += sessions[i].cut;
+		result->loads += sessions[i].loads;
+		result->approximates |= sessions[i].approximates;
 	}
 	for (size_t i = 0; i < stretches && (!failure || i <= failure->stretch); i++)
 		result->instructions += instructions[i];
@@ -125,6 +128,7 @@ static void replay_recorded(
 	result->seconds = (double)(nanoseconds() - start) / 1e9;
 	result->threads = recorded->timeline.threads;
 	collect(result, sessions, count, instructions, recorded->timeline.count);
+	result->approximates &= cpu_is_other(&recorded->meta);
 	for (unsigned i = 0; i < count; i++)
 		session_deinit(&sessions[i]);
 	schedule_deinit(&schedule);

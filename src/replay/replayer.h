@@ -6,9 +6,27 @@
 #define BUGNET_REPLAY_REPLAYER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "recording/event.h"
+
 #define REPLAY_SESSIONS_MAXIMUM 64
+
+/*
+ * Who wants to see system calls, signals and ends while they are replayed. A system call is seen
+ * twice: before it has its effect, and behind it, with what it wrote. Memory is what the thread
+ * stored and loaded: what it never touched is zero, and not there.
+ */
+struct replay_view;
+struct replay_observer {
+	void *context;
+	void (*see)(void *context, const struct replay_view *view, uint32_t thread, const struct event *event,
+	        bool behind);
+};
+
+/* Of the thread that is seen. Returns how much of it was there; the rest is zero. */
+size_t replay_read(const struct replay_view *view, uint64_t address, void *to, size_t size);
 
 struct replay_options {
 	const char *path;
@@ -17,7 +35,9 @@ struct replay_options {
 	uint32_t thread;              /* id, or UINT32_MAX: all */
 	unsigned sessions;            /* processes to replay in at once; 0: as many as there are processors */
 	bool output;                  /* write what the program wrote to descriptors 1 and 2 */
-	bool show;                    /* print the state of each thread where it stops because of `to` */
+	bool loads;                   /* count them, see struct replay_result */
+	const struct replay_observer *observer; /* or NULL; no output then */
+	bool show; /* print the state of each thread where it stops because of `to` */
 };
 
 enum replay_outcome {
@@ -30,12 +50,14 @@ enum replay_outcome {
 struct replay_result {
 	enum replay_outcome outcome;
 	uint64_t instructions;
+	uint64_t loads; /* instructions that read memory; 0 unless they were to be counted */
 	double seconds;
 	uint32_t threads;
 	uint64_t keyframes; /* that replay began at */
 	uint64_t skipped;   /* stretches that lean on others which are lost */
 	uint64_t cut;       /* threads whose log just stops */
 	char message[1024];
+	bool approximates; /* on another processor, code was replayed that may give other results there */
 	char warning[256]; /* why there is no more of the recording than was replayed, or "" */
 };
 

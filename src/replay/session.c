@@ -12,7 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "recording/digest.h"
+#include "recording/names.h"
+#include "replay/expected.h"
 #include "replay/history.h"
 #include "replay/live.h"
 
@@ -81,13 +82,15 @@ static bool make_target(struct session *s)
 	        .from = s->options->from,
 	        .to = s->options->to,
 	        .thread = s->options->thread,
-	        .output = s->options->output,
+	        .output = s->options->output && !s->options->observer,
+	        .events = s->options->observer,
 	};
 
 	if (!target_create(
 	            &s->target, &s->code, recorded->segments, recorded->segment_count, why, sizeof why))
 		return finish(s, REPLAY_FAILED, "%s", why);
 	s->started = true;
+	s->target.space->count_loads = s->options->loads;
 	feeder_init(&s->feeder, &s->reader, &recorded->timeline, s->schedule, s->source, recorded->segments,
 	        recorded->segment_count, &options);
 	s->target.feed->generation = 1;
@@ -170,6 +173,45 @@ static void count_instructions(struct session *s, const struct notice *notice)
 	s->instructions[notice->stretch] += notice->state.position - notice->start;
 }
 
+/* ---- memory ---- */
+
+/* What is not there was never touched, and is zero. Returns how much was there. */
+static size_t read_memory(const struct session *s, uint64_t address, void *to, size_t size)
+{
+	size_t there = 0;
+
+	for (size_t done = 0; done < size;) {
+		uint8_t *at = (uint8_t *)to + done;
+		uint64_t page_left = CODE_PAGE - (address + done) % CODE_PAGE;
+		size_t part = size - done < page_left ? size - done : page_left;
+		ssize_t n = pread(s->target.memory.mem_fd, at, part, (off_t)(address + done));
+		if (n == (ssize_t)part)
+			there += part;
+		else
+			memset(at, 0, part);
+		done += part;
+	}
+	return there;
+}
+
+struct replay_view {
+	const struct session *session;
+};
+
+size_t replay_read(const struct replay_view *view, uint64_t address, void *to, size_t size)
+{
+	return read_memory(view->session, address, to, size);
+}
+
+static void observe(const struct session *s, uint32_t thread, const struct event *event, bool behind)
+{
+	const struct replay_observer *observer = s->options->observer;
+	const struct replay_view view = {s};
+
+	if (observer)
+		observer->see(observer->context, &view, thread, event, behind);
+}
+
 /* ---- output ---- */
 
 static void write_all(int fd, const uint8_t *bytes, size_t size)
@@ -185,23 +227,16 @@ static void write_all(int fd, const uint8_t *bytes, size_t size)
 	}
 }
 
-/* From the replayed memory; what is not there was never touched, and is zero. */
 static void write_memory(struct session *s, int fd, uint64_t address, uint64_t size)
 {
 	uint8_t bytes[OUTPUT_AT_ONCE];
 
 	while (size) {
 		size_t part = size < sizeof bytes ? size : sizeof bytes;
-		ssize_t n = pread(s->target.memory.mem_fd, bytes, part, (off_t)address);
-		if (n <= 0) {
-			part = part < CODE_PAGE - address % CODE_PAGE ? part
-			                                              : CODE_PAGE - address % CODE_PAGE;
-			memset(bytes, 0, part);
-			n = (ssize_t)part;
-		}
-		write_all(fd, bytes, (size_t)n);
-		address += (uint64_t)n;
-		size -= (uint64_t)n;
+		read_memory(s, address, bytes, part);
+		write_all(fd, bytes, part);
+		address += part;
+		size -= part;
 	}
 }
 
@@ -219,7 +254,18 @@ static void write_vectors(struct session *s, int fd, uint64_t address, uint64_t 
 	}
 }
 
-/* A system call that writes is about to have its effect; `size` bytes were taken. */
+/* A system call is about to have its effect. */
+static void observe_call(const struct session *s, uint64_t result)
+{
+	struct event event = {.kind = EVENT_SYSCALL,
+	        .position = s->target.feed->position - 1,
+	        .syscall.result = (int64_t)result};
+
+	memcpy(&event.syscall.registers, s->target.registers, sizeof event.syscall.registers);
+	observe(s, s->thread, &event, false);
+}
+
+/* The same, of one that writes; `size` bytes were taken. */
 static void output_call(struct session *s, uint64_t size)
 {
 	const uint64_t *gpr = s->target.registers->gpr;
@@ -265,6 +311,11 @@ static void handle_report(struct session *s, uint64_t number)
 	case NOTICE_END:
 		check_state(s, &notice->state);
 		count_instructions(s, notice);
+		if (notice->event.position >= s->options->from)
+			observe(s, notice->thread, &notice->event, true);
+		break;
+	case NOTICE_EVENT:
+		observe(s, notice->thread, &notice->event, true);
 		break;
 	case NOTICE_CUT:
 		s->cut++;
@@ -365,17 +416,36 @@ static enum status feed_for(struct session *s, const uint64_t *arguments, uint64
 	case FEED_ASK_REPORT:
 		handle_report(s, arguments[1]);
 		break;
-	case FEED_ASK_OUTPUT:
-		output_call(s, arguments[1]);
+	case FEED_ASK_CALL:
+		if (s->options->observer)
+			observe_call(s, arguments[1]);
+		else
+			output_call(s, arguments[1]);
 		break;
 	}
 	return s->done ? STATUS_RELEASE : STATUS_OK;
 }
 
+/* Both are at a system call. */
+static void describe_call(const struct state *recorded, const struct state *replayed, char *what, size_t size)
+{
+	uint64_t number = replayed->registers.gpr[RAX], expected = recorded->registers.gpr[RAX];
+	char name[NAME_TEXT_SIZE], expected_name[NAME_TEXT_SIZE], difference[128] = "";
+	struct state_live all = {.flags = EVENT_CALL_FLAGS};
+
+	memset(all.registers, 0xff, sizeof all.registers);
+	state_equal(recorded, replayed, &all, difference, sizeof difference);
+	if (number == expected)
+		snprintf(what, size, "at system call %s %s", syscall_name(number, name), difference);
+	else
+		snprintf(what, size, "it makes system call %s, recorded was %s", syscall_name(number, name),
+		        syscall_name(expected, expected_name));
+}
+
 static void handle_divergence(struct session *s, const uint64_t *arguments)
 {
-	struct state replayed;
-	const struct event_registers *registers = &replayed.registers;
+	struct state replayed, recorded;
+	bool known = expected_state(s->target.feed, &s->feeder, &recorded);
 	char what[256] = "";
 
 	replayed_state(s, &replayed);
@@ -391,14 +461,8 @@ static void handle_divergence(struct session *s, const uint64_t *arguments)
 		        arguments[1]);
 		break;
 	case DIVERGED_SYSCALL:
-		snprintf(what, sizeof what, "it makes system call %lu, recorded was %lu", registers->gpr[RAX],
-		        arguments[1]);
-		break;
 	case DIVERGED_REGISTERS:
-		snprintf(what, sizeof what,
-		        "its registers at system call %lu are not those recorded: their digest is %016lx, "
-		        "recorded was %016lx",
-		        registers->gpr[RAX], registers_digest(registers), arguments[1]);
+		describe_call(&recorded, &replayed, what, sizeof what);
 		break;
 	case DIVERGED_NO_CODE:
 		snprintf(what, sizeof what, "there is no code at %#lx", arguments[1]);
@@ -407,7 +471,7 @@ static void handle_divergence(struct session *s, const uint64_t *arguments)
 		snprintf(what, sizeof what, "it raises signal %lu, which was not recorded", arguments[1]);
 		break;
 	}
-	diverge(s, NULL, &replayed, what);
+	diverge(s, known ? &recorded : NULL, &replayed, what);
 }
 
 static enum status serve_request(struct session *s, struct mailbox *mailbox)
@@ -512,6 +576,10 @@ void session_run(struct session *session)
 		serve_until_done(session);
 	session->keyframes = session->feeder.keyframes;
 	session->skipped = session->feeder.skipped;
+	if (session->started) {
+		session->loads = session->target.slots[SLOT_LOADS];
+		session->approximates = session->target.space->approximates;
+	}
 	target_destroy(&session->target);
 }
 

@@ -25,7 +25,8 @@ struct session {
 	bool started; /* else it could do nothing, and has taken nothing from the schedule */
 	enum replay_outcome outcome;
 	size_t stretch; /* the one in which it ended, or SIZE_MAX: all is as recorded */
-	uint64_t keyframes, skipped, cut;
+	uint64_t keyframes, skipped, cut, loads;
+	bool approximates; /* see struct replay_result */
 	char message[sizeof((struct replay_result *)0)->message];
 	char *states; /* text: both states where they differ, or NULL */
 	size_t states_size;

@@ -47,7 +47,7 @@ struct feed_record {
 
 #define FEED_HAS_XSAVE  1  /* the vector state follows; else it stays as it is */
 #define FEED_HAS_EMPTY  2  /* state: memory is emptied */
-#define FEED_HAS_OUTPUT 4  /* system call: the replayer wants to see what it writes */
+#define FEED_HAS_CALL   4  /* system call: the replayer wants to see it before it has its effect */
 #define FEED_HAS_BASES  16 /* state, instead: of FS and GS */
 #define FEED_HAS_FORGET 8  /* system call: empties memory, see forget.h */
 
@@ -71,7 +71,8 @@ struct feed_number { /* code, report, repeat */
 
 struct feed_syscall {
 	struct feed_record head;
-	uint64_t number, result, digest;
+	struct registers registers; /* at the call */
+	uint64_t result;
 	struct event_changes changes;
 };
 
@@ -84,7 +85,7 @@ struct feed_result {
 #define FEED_ASK_MORE   0 /* -> offset of the next record */
 #define FEED_ASK_CODE   1
 #define FEED_ASK_REPORT 2
-#define FEED_ASK_OUTPUT 3 /* a system call is about to have its effect */
+#define FEED_ASK_CALL   3 /* a system call is about to have its effect */
 
 /* The first argument of OP_DIVERGED. */
 enum feed_divergence {

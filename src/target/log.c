@@ -6,7 +6,6 @@
  * A thread without a log goes on unrecorded: the child of a fork, or anybody when
  * the supervisor has died.
  */
-#include "recording/digest.h"
 #include "recording/encode.h"
 #include "target/stub.h"
 
@@ -108,7 +107,6 @@ static void keyframe(struct thread *thread)
 	        .monotonic = now(1),
 	        .xsave = save_vectors(thread),
 	};
-	event.digest = registers_digest(&event.registers);
 	commit(thread, encode_keyframe(coder_of(thread->log), at, here, &event), here);
 	thread->stretch = 0;
 	thread->keyframe = here;
@@ -189,20 +187,14 @@ void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask
 		commit(thread, encode_patch(coder_of(thread->log), at, here, line, mask, words), here);
 }
 
-uint64_t log_digest(const struct thread *thread)
-{
-	struct event_registers registers = registers_of(thread);
-
-	return registers_digest(&registers);
-}
-
-void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t digest, bool forgets)
+/* `before`: the registers at the call; those of the thread are as the call left them. */
+void log_syscall(struct thread *thread, uint64_t here, const struct registers *before, bool forgets)
 {
 	uint8_t *at = room(thread);
-	struct event_syscall event = {.number = number,
-	        .result = (int64_t)thread->regs.gpr[RAX],
-	        .digest = digest,
-	        .forgets = forgets};
+	struct event_syscall event = {.result = (int64_t)thread->regs.gpr[RAX], .forgets = forgets};
+
+	memcpy(&event.registers, before, sizeof event.registers);
+	event.registers.flags &= EVENT_CALL_FLAGS;
 
 	if (at)
 		commit(thread, encode_syscall(coder_of(thread->log), at, here, &event), here);
@@ -216,12 +208,12 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 	struct event_signal event = {
 	        .number = (uint32_t)siginfo->number,
 	        .code = siginfo->code,
-	        .address = siginfo->address,
 	        .fault = fault,
 	        .iterations = iterations,
 	        .registers = registers_of(thread),
 	};
 
+	memcpy(event.details, siginfo->rest, sizeof event.details);
 	if (at)
 		commit(thread, encode_signal(coder_of(thread->log), at, here, &event), here);
 	/* Behind it: the iterations are those of the instruction as it was, which may have overwritten
@@ -275,7 +267,7 @@ void log_end(struct thread *thread, int kind, int status, const struct kernel_si
 		return;
 	if (siginfo) {
 		event.code = siginfo->code;
-		event.address = siginfo->address;
+		memcpy(event.details, siginfo->rest, sizeof event.details);
 	}
 	commit(thread, encode_end(coder_of(thread->log), at, here, &event), here);
 	hand_over(thread, LOG_ENDED);

@@ -12,7 +12,6 @@
  *
  * Whatever is not as recorded ends the replay, with the thread's state for the replayer.
  */
-#include "recording/digest.h"
 #include "target/feed.h"
 #include "target/forget.h"
 #include "target/stub.h"
@@ -433,11 +432,12 @@ static void call_effects(struct thread *thread, const struct feed_syscall *call)
 {
 	const uint64_t *gpr = thread->regs.gpr;
 	uint64_t arguments[6] = {gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]};
-	struct forgotten forgotten = forgotten_by(call->number, arguments, call->result);
+	uint64_t number = call->registers.gpr[RAX];
+	struct forgotten forgotten = forgotten_by(number, arguments, call->result);
 
 	if (call->head.detail & FEED_HAS_FORGET && forgotten.start < forgotten.end)
 		empty_memory(forgotten.start, forgotten.end);
-	if (call->number == __NR_arch_prctl && call->result == 0) {
+	if (number == __NR_arch_prctl && call->result == 0) {
 		if (gpr[RDI] == ARCH_SET_FS)
 			write_fs_base(gpr[RSI]);
 		else if (gpr[RDI] == ARCH_SET_GS)
@@ -445,17 +445,26 @@ static void call_effects(struct thread *thread, const struct feed_syscall *call)
 	}
 }
 
+static bool same_at_call(const struct registers *here, const struct registers *recorded)
+{
+	for (unsigned i = 0; i < 16; i++) {
+		if (here->gpr[i] != recorded->gpr[i])
+			return false;
+	}
+	return here->pc == recorded->pc && (here->flags & EVENT_CALL_FLAGS) == recorded->flags;
+}
+
 static void take_call(struct thread *thread, const struct feed_syscall *call)
 {
 	struct registers *regs = &thread->regs;
 
-	if (regs->gpr[RAX] != call->number)
-		replay_diverged(thread, DIVERGED_SYSCALL, call->number);
-	if (registers_digest((const struct event_registers *)regs) != call->digest)
-		replay_diverged(thread, DIVERGED_REGISTERS, call->digest);
-	if (call->head.detail & FEED_HAS_OUTPUT) {
+	if (regs->gpr[RAX] != call->registers.gpr[RAX])
+		replay_diverged(thread, DIVERGED_SYSCALL, call->head.position);
+	if (!same_at_call(regs, &call->registers))
+		replay_diverged(thread, DIVERGED_REGISTERS, call->head.position);
+	if (call->head.detail & FEED_HAS_CALL) {
 		show(thread);
-		ask_replayer(thread, FEED_ASK_OUTPUT, call->result);
+		ask_replayer(thread, FEED_ASK_CALL, call->result);
 	}
 	call_effects(thread, call);
 	regs->gpr[RAX] = call->result;

@@ -58,14 +58,14 @@ static uint64_t performed(const struct thread *thread)
 
 /* Is there a shadow to work on? Makes one where there is none yet. The kernel's half has none, and no end
  * either. */
-static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
+static bool make_ready(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
 	if ((int64_t)address < 0)
 		return false;
 	if (address < FOLD && !info()->low_memory) {
 		surface(thread);
 		settle_x87_pc(thread); /* all code is about to be translated anew */
-		if (!shadow_fold(thread, address, performed(thread)))
+		if (!shadow_fold(thread, address, here))
 			return false;
 	}
 	for (uint64_t at = address & ~0xffful; at < address + size; at += 0x1000) {
@@ -75,18 +75,23 @@ static bool make_ready(struct thread *thread, uint64_t address, uint64_t size)
 	return true;
 }
 
-bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
+bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
 	uint64_t words[WORDS];
 
-	if (!make_ready(thread, address, size))
+	if (!make_ready(thread, here, address, size))
 		return false;
 	for (uint64_t line = address & -LINE; line < address + size; line += LINE) {
 		if (read_line(thread, words, line) < 0)
 			return false;
-		take_line(thread, performed(thread), line, words);
+		take_line(thread, here, line, words);
 	}
 	return true;
+}
+
+bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
+{
+	return shadow_check_at(thread, performed(thread), address, size);
 }
 
 /*
@@ -141,7 +146,7 @@ bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
 {
 	uint64_t end = address + size;
 
-	if (!make_ready(thread, address, size))
+	if (!make_ready(thread, performed(thread), address, size))
 		return false;
 	for (uint64_t line = address & -LINE; line < end; line += LINE) {
 		uint64_t whole = line >= address ? (end - line) / LINE : 0;
@@ -190,7 +195,7 @@ long store_program(struct thread *thread, uint64_t to, const void *from, size_t 
 		return -K_EFAULT;
 	long result = write_program(to, from, size);
 
-	if (result == 0 && recording() && make_ready(thread, to, size))
+	if (result == 0 && recording() && make_ready(thread, performed(thread), to, size))
 		memcpy(shadow_of(thread, to), from, size);
 	return result;
 }

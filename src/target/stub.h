@@ -239,6 +239,8 @@ uint64_t shadow_address(const struct thread *thread, uint64_t address);
 void *shadow_of(const struct thread *thread, uint64_t address);
 /* Makes the shadow what memory is, and logs what differed; false: memory cannot be read there. */
 bool shadow_check(struct thread *thread, uint64_t address, uint64_t size);
+/* The same for what a load at another position would see. */
+bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size);
 /* The same for these bytes alone, not for others of their lines: what the instruction has used must stay. */
 bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
@@ -276,8 +278,7 @@ void log_begin(struct thread *thread, uint32_t parent);
 bool log_due(const struct thread *thread, uint64_t here);
 void log_keyframe(struct thread *thread);
 void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const void *words);
-uint64_t log_digest(const struct thread *thread);
-void log_syscall(struct thread *thread, uint64_t here, uint64_t number, uint64_t digest, bool forgets);
+void log_syscall(struct thread *thread, uint64_t here, const struct registers *before, bool forgets);
 void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
 /* Whose state it is: rt_sigreturn's, or that of an instruction which the log keeps instead of executing it.
  */
@@ -372,6 +373,13 @@ struct code_place {
 };
 bool code_lookup(uint64_t address, struct code_place *place);
 bool in_code(uint64_t address);
+
+/* ---- arguments.c ---- */
+/* What the registers `call` of a system call lead to is loaded, at position `here`: what the kernel will
+ * read, */
+void record_arguments(struct thread *thread, const struct registers *call, uint64_t here);
+/* and what it has written. */
+void record_results(struct thread *thread, const struct registers *call, uint64_t here);
 
 /* ---- syscalls.c ---- */
 void handle_syscall(struct thread *thread);

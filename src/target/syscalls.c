@@ -173,16 +173,17 @@ static void record_output(struct thread *thread, uint64_t number)
 	}
 }
 
-static void record_syscall(struct thread *thread, uint64_t number, uint64_t here, uint64_t digest)
+static void record_syscall(struct thread *thread, uint64_t here, const struct registers *before)
 {
 	const uint64_t *gpr = thread->regs.gpr;
 	uint64_t arguments[6] = {gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]};
+	uint64_t number = before->gpr[RAX];
 
 	if (number == __NR_arch_prctl)
 		note_program_fs(thread);
 	bool forgets = shadow_forget(thread, number, arguments, gpr[RAX]);
 	order_entered(thread, here);
-	log_syscall(thread, here, number, digest, forgets);
+	log_syscall(thread, here, before, forgets);
 	order_returned(thread, here);
 }
 
@@ -197,10 +198,12 @@ void handle_syscall(struct thread *thread)
 		replay_syscall(thread);
 		return;
 	}
-	uint64_t here = 0, digest = 0;
+	uint64_t here = 0;
+	struct registers before;
 	if (recording()) {
 		here = position(thread) - 1;
-		digest = log_digest(thread);
+		before = *regs;
+		record_arguments(thread, &before, here);
 		record_output(thread, number);
 		order_enter(thread);
 	}
@@ -279,8 +282,9 @@ void handle_syscall(struct thread *thread)
 		plain(thread);
 	}
 	if (recording()) {
-		record_syscall(thread, number, here, digest);
+		record_syscall(thread, here, &before);
 		note_code(thread, here + 1);
+		record_results(thread, &before, here + 1);
 	}
 	/* What the syscall instruction leaves behind; a fork's child passes here as well. */
 	regs->gpr[RCX] = regs->pc;

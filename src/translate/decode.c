@@ -218,6 +218,8 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 				instruction->used |= address;
 			if (is_access(zydis, operand)) {
 				instruction->may_fault = true;
+				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
+					instruction->reads_memory = true;
 				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && !stack_only)
 					instruction->writes_memory = true;
 			}
@@ -474,6 +476,32 @@ static bool is_bit_string(const ZydisDecodedInstruction *zydis)
 {
 	return zydis->opcode_map == ZYDIS_OPCODE_MAP_0F && (zydis->opcode & 0xe7) == 0xa3 &&
 	       zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY;
+}
+
+/* How exact they are is for the processor to choose, within bounds. */
+static bool is_approximate(ZydisMnemonic mnemonic)
+{
+	switch (mnemonic) {
+	case ZYDIS_MNEMONIC_RCPPS:
+	case ZYDIS_MNEMONIC_RCPSS:
+	case ZYDIS_MNEMONIC_RSQRTPS:
+	case ZYDIS_MNEMONIC_RSQRTSS:
+	case ZYDIS_MNEMONIC_VRCPPS:
+	case ZYDIS_MNEMONIC_VRCPSS:
+	case ZYDIS_MNEMONIC_VRSQRTPS:
+	case ZYDIS_MNEMONIC_VRSQRTSS:
+	case ZYDIS_MNEMONIC_F2XM1:
+	case ZYDIS_MNEMONIC_FYL2X:
+	case ZYDIS_MNEMONIC_FYL2XP1:
+	case ZYDIS_MNEMONIC_FPTAN:
+	case ZYDIS_MNEMONIC_FPATAN:
+	case ZYDIS_MNEMONIC_FSIN:
+	case ZYDIS_MNEMONIC_FCOS:
+	case ZYDIS_MNEMONIC_FSINCOS:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static bool is_umip(ZydisMnemonic mnemonic)
@@ -964,6 +992,7 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	instruction->address32 = zydis->address_width == 32;
 	instruction->bit_string = is_bit_string(zydis);
 	instruction->umip = is_umip(zydis->mnemonic);
+	instruction->approximates = is_approximate(zydis->mnemonic);
 	instruction->x87 = zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
 	                   zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (zydis->opcode & 0xf8) == 0xd8;
 	examine_encoding(instruction, zydis);

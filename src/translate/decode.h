@@ -130,6 +130,8 @@ struct instruction {
 	bool writes_flags;          /* some of the status flags */
 	bool has_register_form;     /* the same with a general register for its memory operand */
 	uint16_t address_registers; /* that form the address of its operand in memory */
+	bool approximates;          /* processors give different results: rcpps, fsin and their kind */
+	bool reads_memory;          /* also the stack, as pop and ret do */
 	bool writes_memory;         /* by a memory operand that is not just the stack of push and call */
 	struct encoding encoding;
 };

@@ -990,6 +990,25 @@ static void lower_outer_entry(struct lowering *lowering, const struct block *blo
 	emit_rel32_to(emitter, emit_offset(emitter) - 4, block->offset);
 }
 
+/*
+ * A block of replay is executed to its end: it stops before it, or an exact one is made. So its loads are
+ * counted at its start.
+ */
+static void lower_loads(struct lowering *lowering, const struct block *block)
+{
+	struct emitter *emitter = lowering->emitter;
+	int32_t counter = emitter->counter, loads = 0;
+
+	if (!lowering->request->count_loads)
+		return;
+	for (uint32_t i = 0; i < block->count; i++)
+		loads += region_at(lowering->region, block, i)->reads_memory;
+	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
+	emitter->counter = SLOT_LOADS;
+	lower_count(lowering, loads, flags_free_at(lowering, block), block->pc);
+	emitter->counter = counter;
+}
+
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
 {
 	struct emitter *emitter = lowering->emitter;
@@ -1020,6 +1039,7 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 		lower_check(lowering, block);
 	if (!block->lag)
 		lower_stop(lowering, block);
+	lower_loads(lowering, block);
 	for (uint32_t i = 0; i < block->count; i++) {
 		emitter->in_instruction = true;
 		emitter->executed = (int32_t)(block->lag + i);

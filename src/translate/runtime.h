@@ -65,6 +65,7 @@
 	    */
 #define SLOT_RAX     13 /* the program's rax while lahf or sahf has it */
 #define SLOT_FS_BASE 14 /* the program's FS base; kept only while recording */
+#define SLOT_LOADS   15 /* instructions that load; only where translate_request.count_loads asks for it */
 #define SLOT_COUNT   16
 
 /*

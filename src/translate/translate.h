@@ -83,6 +83,7 @@ struct translation {
 	uint32_t callee_count;
 	uint32_t instruction_count;
 	uint32_t block_count;
+	bool approximates; /* has instructions whose results differ from processor to processor */
 };
 
 /* What the code is for. */
@@ -117,6 +118,8 @@ struct translate_request {
 	 * only. */
 	int32_t counter, counter_step;
 	enum translate_mode mode;
+	/* Replay: count the instructions that load, in SLOT_LOADS. */
+	bool count_loads;
 	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
 	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */
 	unsigned exact;

@@ -95,6 +95,8 @@ int translate(const struct translate_request *request, struct translation *out)
 	region.callees = NULL;
 	out->instruction_count = region.instruction_count;
 	out->block_count = region.block_count;
+	for (uint32_t i = 0; i < region.instruction_count; i++)
+		out->approximates |= region.instructions[i].approximates;
 	put_first_entry_first(out);
 	region_deinit(&region);
 	return emit_finish(&emitter);

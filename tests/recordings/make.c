@@ -56,7 +56,7 @@ static void begin(struct stretch *s, uint64_t position)
 
 static void call(struct stretch *s, uint64_t position, uint64_t number, int64_t result)
 {
-	const struct event_syscall event = {.number = number, .result = result};
+	const struct event_syscall event = {.registers.gpr[0] = number, .result = result};
 
 	s->at = encode_syscall(&s->coder, s->at, position, &event);
 }
@@ -70,7 +70,7 @@ static void patch(struct stretch *s, uint64_t position)
 
 static void signal_at(struct stretch *s, uint64_t position, uint32_t number, int32_t code, uint64_t address)
 {
-	const struct event_signal event = {.number = number, .code = code, .address = address};
+	const struct event_signal event = {.number = number, .code = code, .details = {address}};
 
 	s->at = encode_signal(&s->coder, s->at, position, &event);
 }

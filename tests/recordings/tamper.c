@@ -1,5 +1,6 @@
 /*
  * tamper-recording IN OUT VALUE: copies a recording, with the word VALUE changed in every patch that has it.
+ * tamper-recording IN OUT KEY TEXT: copies it with another text in its facts.
  * Every checksum is right again, so nothing but a replay can find out.
  */
 #include <err.h>
@@ -9,6 +10,7 @@
 
 #include "recording/decode.h"
 #include "recording/encode.h"
+#include "recording/meta.h"
 #include "recording/stretch.h"
 
 static struct reader reader;
@@ -75,21 +77,34 @@ static void copy_section(const struct section *section)
 	free(stored);
 }
 
+/* What comes later counts. */
+static void add_fact(const char *key, const char *text)
+{
+	struct meta meta = {0};
+
+	meta_set_text(&meta, key, text);
+	must(meta_write(&writer, &meta), &writer.error);
+	meta_deinit(&meta);
+}
+
 int main(int argc, char **argv)
 {
-	if (argc != 4)
-		errx(2, "usage: tamper-recording IN OUT VALUE");
-	value = strtoull(argv[3], NULL, 0);
+	if (argc != 4 && argc != 5)
+		errx(2, "usage: tamper-recording IN OUT VALUE | IN OUT KEY TEXT");
+	if (argc == 4)
+		value = strtoull(argv[3], NULL, 0);
 	must(reader_open(&reader, argv[1]), &reader.error);
 	must(writer_init(&writer, argv[2], reader.header.optional), &writer.error);
 	for (size_t i = 0; i < reader.count; i++) {
 		const struct section *section = &reader.sections[i];
-		if (section->type == SECTION_STRETCH)
+		if (section->type == SECTION_STRETCH && argc == 4)
 			copy_stretch(section);
 		else
 			copy_section(section);
 	}
-	if (!changed)
+	if (argc == 5)
+		add_fact(argv[3], argv[4]);
+	else if (!changed)
 		errx(1, "no patch has %#lx", value);
 	must(writer_finish(&writer), &writer.error);
 	writer_deinit(&writer);

@@ -12,6 +12,7 @@
 #include "cli/json.h"
 #include "cli/position.h"
 #include "cli/recording.h"
+#include "cli/shared_options.h"
 
 static bool parse(const char *from, const char *to, const char *thread, struct position_range *range)
 {
@@ -19,7 +20,7 @@ static bool parse(const char *from, const char *to, const char *thread, struct p
 	FILE *saved = stderr;
 
 	stderr = fmemopen(message, sizeof message, "w");
-	bool good = position_range_parse("test", from, to, thread, range);
+	bool good = position_range_parse("test", &(struct range_values){from, to, thread}, range);
 	fclose(stderr);
 	stderr = saved;
 	return good;

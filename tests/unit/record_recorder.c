@@ -130,14 +130,14 @@ static uint8_t *keyframe(uint8_t *at, unsigned thread, uint64_t position)
 
 static uint8_t *call(uint8_t *at, unsigned thread, uint64_t position, uint64_t number)
 {
-	const struct event_syscall event = {.number = number, .result = -2};
+	const struct event_syscall event = {.registers.gpr[0] = number, .result = -2};
 
 	return encode_syscall(&coders[thread], at, position, &event);
 }
 
 static uint8_t *end_of(uint8_t *at, unsigned thread, uint64_t position, enum event_end_kind kind, int status)
 {
-	const struct event_end event = {.kind = kind, .status = status, .code = 1, .address = 0x10};
+	const struct event_end event = {.kind = kind, .status = status, .code = 1, .details = {0x10}};
 
 	return encode_end(&coders[thread], at, position, &event);
 }

@@ -239,12 +239,16 @@ static void other_events_are_small(void **state)
 {
 	struct event_result tsc = {
 	        .changes = {.mask = 1 << 0 | 1 << 2, .gpr = {[0] = 0xffffffff, [2] = 0x1234}}};
-	struct event_syscall write_call = {.number = 1, .result = 4096, .digest = 0x0123456789abcdef};
+	struct event_syscall write_call = {
+	        .registers = {.gpr = {[0] = 1, [6] = 0x7000}, .pc = 0x10}, .result = 4096};
 
 	(void)state;
 	begin_log(DICTIONARY_DEFAULT_BITS);
 	assert_int_equal(encode_result(&coder, bytes, here + 5, &tsc) - bytes, 1 + 1 + 2 + 5 + 2);
-	assert_int_equal(encode_syscall(&coder, bytes, here + 9, &write_call) - bytes, 1 + 1 + 1 + 2 + 8);
+	assert_int_equal(encode_syscall(&coder, bytes, here + 9, &write_call) - bytes,
+	        1 + 1 + (2 + 1 + 1 + 1 + 3) + 2);
+	assert_int_equal(
+	        encode_syscall(&coder, bytes, here + 9, &write_call) - bytes, 1 + 1 + (2 + 1 + 1) + 2);
 	assert_true(
 	        encode_order(&coder, bytes, here + 10, &(struct event_order){.stamp = 1u << 30}) - bytes <=
 	        1 + 1 + 5);

@@ -51,26 +51,44 @@ static void signals(void **state)
 	assert_string_equal(signal_name(UINT32_MAX, text), "SIG4294967295");
 }
 
-static void expect_info(uint32_t signal, int32_t code, uint64_t address, const char *expected)
+static void expect_info(uint32_t signal, int32_t code, uint64_t address, uint64_t value, const char *expected)
 {
-	char info[3 * NAME_TEXT_SIZE];
+	const uint64_t details[4] = {address, value, 7, 8};
+	char info[SIGNAL_INFO_TEXT_SIZE];
 
-	assert_string_equal(signal_info_text(signal, code, address, info, sizeof info), expected);
+	assert_string_equal(signal_info_text(signal, code, details, info), expected);
 }
 
 static void signal_infos(void **state)
 {
+	const uint64_t sender = UINT64_C(1000) << 32 | 4711; /* user and process */
+
 	(void)state;
-	expect_info(SIGSEGV, SEGV_MAPERR, 0, "{si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x0}");
-	expect_info(SIGSEGV, SEGV_ACCERR, 0x7f0012345678,
+	expect_info(SIGSEGV, SEGV_MAPERR, 0, 0, "{si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=NULL}");
+	expect_info(SIGSEGV, SEGV_ACCERR, 0x7f0012345678, 0,
 	        "{si_signo=SIGSEGV, si_code=SEGV_ACCERR, si_addr=0x7f0012345678}");
-	expect_info(SIGSEGV, SI_USER, 5, "{si_signo=SIGSEGV, si_code=SI_USER}");
-	expect_info(SIGFPE, FPE_INTDIV, 0x401000, "{si_signo=SIGFPE, si_code=FPE_INTDIV, si_addr=0x401000}");
-	expect_info(SIGCHLD, CLD_EXITED, 0, "{si_signo=SIGCHLD, si_code=CLD_EXITED}");
-	expect_info(SIGALRM, SI_KERNEL, 0, "{si_signo=SIGALRM, si_code=SI_KERNEL}");
-	expect_info(SIGUSR1, SI_TKILL, 0, "{si_signo=SIGUSR1, si_code=SI_TKILL}");
-	expect_info(SIGSYS, 1, 0, "{si_signo=SIGSYS, si_code=SYS_SECCOMP}");
-	expect_info(99, -12345, 0, "{si_signo=SIG99, si_code=-12345}");
+	expect_info(
+	        SIGSEGV, SI_USER, sender, 0, "{si_signo=SIGSEGV, si_code=SI_USER, si_pid=4711, si_uid=1000}");
+	expect_info(
+	        SIGFPE, FPE_INTDIV, 0x401000, 0, "{si_signo=SIGFPE, si_code=FPE_INTDIV, si_addr=0x401000}");
+	expect_info(SIGCHLD, CLD_EXITED, sender, 3,
+	        "{si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=4711, si_uid=1000, si_status=3, si_utime=7, "
+	        "si_stime=8}");
+	expect_info(SIGCHLD, CLD_KILLED, sender, 9,
+	        "{si_signo=SIGCHLD, si_code=CLD_KILLED, si_pid=4711, si_uid=1000, si_status=SIGKILL, "
+	        "si_utime=7, "
+	        "si_stime=8}");
+	expect_info(SIGALRM, SI_KERNEL, 0, 0, "{si_signo=SIGALRM, si_code=SI_KERNEL}");
+	expect_info(SIGUSR1, SI_TKILL, sender, 0,
+	        "{si_signo=SIGUSR1, si_code=SI_TKILL, si_pid=4711, si_uid=1000}");
+	expect_info(SIGUSR1, SI_QUEUE, sender, 0x20,
+	        "{si_signo=SIGUSR1, si_code=SI_QUEUE, si_pid=4711, si_uid=1000, si_value={sival_int=32, "
+	        "sival_ptr=0x20}}");
+	expect_info(SIGUSR1, SI_TIMER, 5, 0x20,
+	        "{si_signo=SIGUSR1, si_code=SI_TIMER, si_timerid=5, si_overrun=0, si_value={sival_int=32, "
+	        "sival_ptr=0x20}}");
+	expect_info(SIGSYS, 1, 0, 0, "{si_signo=SIGSYS, si_code=SYS_SECCOMP}");
+	expect_info(99, 12345, 0, 0, "{si_signo=SIG99, si_code=12345}");
 }
 
 static void amounts(void **state)

@@ -43,6 +43,12 @@ static inline uint32_t random_size(struct random_events *random, uint32_t least,
 	                     : least + rng_below(&random->rng, most - least + 1) / choice;
 }
 
+static inline void random_details(struct random_events *random, uint64_t details[EVENT_SIGNAL_DETAILS])
+{
+	for (unsigned i = 0; i < EVENT_SIGNAL_DETAILS; i++)
+		details[i] = random_value(random);
+}
+
 static inline void random_registers(struct random_events *random, struct event_registers *registers)
 {
 	for (int i = 0; i < 16; i++)
@@ -106,7 +112,6 @@ static inline void random_keyframe(struct random_events *random, struct event_ke
 	keyframe->gs_base = random_value(random);
 	keyframe->realtime = random_value(random);
 	keyframe->monotonic = random_value(random);
-	keyframe->digest = random_value(random);
 	keyframe->leans_on = (uint32_t)random_value(random);
 	random_xsave(random, &keyframe->xsave);
 }
@@ -115,7 +120,7 @@ static inline void random_signal(struct random_events *random, struct event_sign
 {
 	signal->number = rng_below(&random->rng, 65);
 	signal->code = (int32_t)random_value(random);
-	signal->address = random_value(random);
+	random_details(random, signal->details);
 	signal->fault = rng_chance(&random->rng, 50);
 	signal->iterations = random_value(random);
 	random_registers(random, &signal->registers);
@@ -150,9 +155,8 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 		random_changes(random, &event->result.changes);
 		break;
 	case EVENT_SYSCALL:
-		event->syscall.number = random_value(random);
+		random_registers(random, &event->syscall.registers);
 		event->syscall.result = (int64_t)random_value(random);
-		event->syscall.digest = random_value(random);
 		if (rng_chance(&random->rng, 50))
 			random_changes(random, &event->syscall.changes);
 		break;
@@ -185,7 +189,7 @@ static inline void random_event(struct random_events *random, enum event_kind ki
 		event->end.kind = (enum event_end_kind)rng_below(&random->rng, END_RELEASED + 1);
 		event->end.status = (int32_t)random_value(random);
 		event->end.code = (int32_t)random_value(random);
-		event->end.address = random_value(random);
+		random_details(random, event->end.details);
 		random_registers(random, &event->end.registers);
 		break;
 	case EVENT_OUTPUT:
