@@ -158,7 +158,7 @@ static bool program_place(const struct space *space, uint64_t address, struct pl
 		return false;
 	*place = (struct place){
 	        .pc = range->pc + (uint64_t)(int64_t)record->pc,
-	        .boundary = directory_boundary(range, record, code) && !(record->state & RECORD_FLAGS),
+	        .boundary = directory_boundary(range, record, code) && !(record->state & RECORD_PUT_ASIDE),
 	        .executed = record->executed,
 	        .slots = segment->layout.base + LAYOUT_THREADS,
 	};

@@ -349,6 +349,10 @@ void registers_from_code(
 		regs->gpr[RECORD_A_REGISTER(place->state)] = slots[SLOT_SCRATCH_A];
 	if (place->state & RECORD_SCRATCH_B)
 		regs->gpr[RECORD_B_REGISTER(place->state)] = slots[SLOT_SCRATCH_B];
+	if (place->state & RECORD_KEPT_A)
+		regs->gpr[RECORD_KEPT_A_REGISTER(place->state)] = slots[SLOT_KEPT_A];
+	if (place->state & RECORD_KEPT_B)
+		regs->gpr[RECORD_KEPT_B_REGISTER(place->state)] = slots[SLOT_KEPT_B];
 }
 
 /* Makes the handler's return go to the stub's resume, which continues from thread.regs. */

@@ -148,6 +148,7 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state)
 	bool behind = emitter->in_instruction && (pc != emitter->instruction_pc || (state & RECORD_TRANSIT));
 	struct record *record;
 
+	state |= behind ? emitter->kept & ~emitter->kept_until_behind : emitter->kept;
 	/* Nothing was emitted since the last one: only the newer one counts, unless it says less. */
 	if (out->record_count && out->records[out->record_count - 1].offset == out->code_size) {
 		record = &out->records[out->record_count - 1];

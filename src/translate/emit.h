@@ -48,6 +48,9 @@ struct emitter {
 	 * here. */
 	int32_t executed;
 	bool in_instruction;
+	/* What every record says besides, see keep.h; and the part of it that ends with the current
+	 * instruction. */
+	uint32_t kept, kept_until_behind;
 	uint64_t instruction_pc;
 	bool failed;
 };

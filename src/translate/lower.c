@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "translate/keep.h"
 #include "translate/liveness.h"
 #include "translate/lowering.h"
 #include "translate/operand.h"
@@ -776,6 +777,7 @@ static void lower_instruction(struct lowering *lowering, const struct instructio
 	struct emitter *emitter = lowering->emitter;
 	uint32_t refused = instruction->kind == KIND_REFUSED ? RECORD_REFUSED : 0;
 
+	keep_settle(lowering, instruction);
 	shadow_settle_flags(lowering, instruction, instruction->pc);
 	lowering->start = emit_offset(emitter);
 	emit_record(emitter, instruction->pc,
@@ -1044,9 +1046,12 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 		emitter->in_instruction = true;
 		emitter->executed = (int32_t)(block->lag + i);
 		emitter->instruction_pc = region_at(lowering->region, block, i)->pc;
+		lowering->index = i;
 		lower_instruction(lowering, region_at(lowering->region, block, i));
+		keep_note(lowering);
 	}
 	if (last->kind < KIND_JUMP) {
+		keep_end(lowering);
 		shadow_settle_flags(lowering, NULL, block->next);
 		lower_continue(lowering, block->next);
 	}

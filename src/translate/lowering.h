@@ -34,6 +34,8 @@ struct lowering {
 	const struct block *following; /* the block that is emitted next, or NULL */
 	uint32_t start;                /* where the code of the current instruction begins */
 	const struct block *block;     /* the current one */
+	uint32_t index;                /* of the current instruction in it */
+	unsigned taken;                /* registers that it has from keep_register() */
 	bool flags_in_slot;            /* the program's status flags are in SLOT_FLAGS, see shadow.c */
 	struct detour *detours;
 	uint32_t detour_count, detour_capacity;

@@ -201,36 +201,47 @@ void operand_replace_shadow(struct emitter *emitter, const struct instruction *i
 	emit_rest(emitter, instruction, encoding->tail);
 }
 
-void operand_through(struct emitter *emitter, const struct instruction *instruction, uint8_t reg)
+/* Without segments, address size and REX. */
+static void emit_legacy_prefixes(struct emitter *emitter, const struct instruction *instruction)
 {
-	const struct encoding *encoding = &instruction->encoding;
-	uint8_t rex =
-	        (encoding->has_rex ? instruction->bytes[encoding->rex] & ~(REX_X | REX_B) : 0) | reg >> 3;
-
-	for (unsigned i = 0; i < encoding->prefix_count; i++) {
+	for (unsigned i = 0; i < instruction->encoding.prefix_count; i++) {
 		uint8_t prefix = instruction->bytes[i];
 
 		if ((prefix & 0xf0) != 0x40 && !is_segment(prefix) && prefix != 0x67)
 			EMIT(emitter, prefix);
 	}
-	if (rex || encoding->has_rex)
-		EMIT(emitter, 0x40 | rex);
-	emit_opcode(emitter, instruction, 0);
-	/* [reg+0] by a SIB byte, which every register allows */
-	EMIT(emitter, 0x44 | (instruction->bytes[encoding->modrm] & 0x38), 0x20 | (reg & 7), 0);
+}
+
+uint16_t operand_registers(const struct instruction *instruction)
+{
+	const struct encoding *encoding = &instruction->encoding;
+
+	/* Its other operand may be ah, which allows no REX. */
+	if (instruction->access_size == 1 && !encoding->has_rex && !encoding->vex_size)
+		return 1u << RAX | 1u << RCX | 1u << RDX | 1u << RBX;
+	return encoding->vex_size == 2 ? 0xff : 0xffff;
 }
 
 void operand_to_register(struct emitter *emitter, const struct instruction *instruction, uint8_t reg)
 {
 	const struct encoding *encoding = &instruction->encoding;
 
-	emit_prefixes(emitter, instruction, true, true, REX_X | REX_B | (encoding->moffs ? REX_R : 0));
+	bool named_by_rex = instruction->access_size == 1 && reg >= RSP;
+	uint8_t rex = encoding->has_rex ? instruction->bytes[encoding->rex] & ~(REX_X | REX_B) : 0;
+
+	if (encoding->moffs)
+		rex &= ~REX_R;
+	emit_legacy_prefixes(emitter, instruction);
+	if (!encoding->vex_size)
+		rex |= reg >> 3;
+	if (rex || encoding->has_rex || named_by_rex)
+		EMIT(emitter, 0x40 | rex);
 	if (encoding->moffs) {
-		EMIT(emitter, moffs_opcode(instruction), 0xc0 | reg);
+		EMIT(emitter, moffs_opcode(instruction), 0xc0 | (reg & 7));
 		return;
 	}
-	emit_opcode(emitter, instruction, VEX_X | VEX_B);
-	EMIT(emitter, 0xc0 | (instruction->bytes[encoding->modrm] & 0x38) | reg);
+	emit_opcode(emitter, instruction, VEX_X | (reg & 8 ? 0 : VEX_B));
+	EMIT(emitter, 0xc0 | (instruction->bytes[encoding->modrm] & 0x38) | (reg & 7));
 	emit_rest(emitter, instruction, encoding->tail);
 }
 

@@ -38,9 +38,8 @@ void operand_replace_shadow(struct emitter *emitter, const struct instruction *i
 /* The instruction with [reg+offset] for its memory operand, flat; reg as from operand_pick. */
 void operand_replace_offset(
         struct emitter *emitter, const struct instruction *instruction, uint8_t reg, int32_t offset);
-/* A load with [its own destination] for its memory operand, flat. */
-void operand_through(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);
-/* The instruction with a register, one of the first eight, in place of its memory operand. */
+/* The instruction with a register, one that operand_registers() has, in place of its memory operand. */
+uint16_t operand_registers(const struct instruction *instruction);
 void operand_to_register(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);
 
 /* reg = the operand's address, without its segment's base. Registers must still be the program's. */

@@ -68,6 +68,10 @@
 #define SLOT_LOADS   15 /* instructions that load; only where translate_request.count_loads asks for it */
 #define SLOT_COUNT   16
 
+/* Registers that are kept aside over several instructions while recording, see RECORD_KEPT_A. */
+#define SLOT_KEPT_A 488
+#define SLOT_KEPT_B 489
+
 /*
  * Instructions executed. Blocks count in one of these or another (translate_request.counter), because
  * one word that all of them add to would be a chain through memory. A thread's position is the sum
@@ -239,10 +243,17 @@
 #define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */
 #define RECORD_BIASED                 0x40 /* the register in bits 8-11 has the program's GS base added to it */
 #define RECORD_FLAGS                  0x10000 /* the program's status flags are in SLOT_FLAGS */
+#define RECORD_KEPT_A                 0x20000 /* the register in bits 20-23 is in SLOT_KEPT_A, whatever else is said of it \
+	                                       */
+#define RECORD_KEPT_B                 0x40000 /* the same with bits 24-27 and SLOT_KEPT_B */
 #define RECORD_TRANSIT                0x80 /* on the way to pc: a boundary, but not the instruction itself */
 #define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)
 #define RECORD_B_REGISTER(state)      ((state) >> 12 & 15)
 #define RECORD_BIASED_REGISTER(state) ((state) >> 8 & 15)
+#define RECORD_KEPT_A_REGISTER(state) ((state) >> 20 & 15)
+#define RECORD_KEPT_B_REGISTER(state) ((state) >> 24 & 15)
+/* A boundary at which the state is there, but not in place. */
+#define RECORD_PUT_ASIDE              (RECORD_FLAGS | RECORD_KEPT_A | RECORD_KEPT_B)
 
 #ifndef __ASSEMBLER__
 struct record {

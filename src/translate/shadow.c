@@ -8,7 +8,6 @@
  * address, or may lie in low memory, its address goes into a borrowed register
  * first:
  *
- *     mov  gs:[SLOT_SCRATCH_A], t
  *     lea  t, [operand]
  *    (add the base of its segment)
  *    (set bit FOLD_BIT of t)
@@ -17,8 +16,9 @@
  *
  * A value is used only after it was found equal to the shadow, and either comes from
  * the register it was compared in or is read from the shadow, which nobody else
- * changes. A difference leads out to ROUTINE_ACCESS, with everything as it was before
- * the instruction, which is executed again when the shadow is up to date.
+ * changes. t, and the register for values, are kept aside for as long as the program does not need them
+ * (keep.h). A difference leads out to ROUTINE_ACCESS, with everything as it was before the instruction, which
+ * is executed again when the shadow is up to date.
  *
  * The compare needs the status flags. Where the program still reads them they go to
  * SLOT_FLAGS, and stay there until an instruction needs them in place, or has new ones.
@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "translate/keep.h"
 #include "translate/liveness.h"
 #include "translate/lowering.h"
 #include "translate/operand.h"
@@ -45,18 +46,8 @@ struct view {
 	int32_t offset; /* of the operand from t */
 };
 
-/* -- borrowed registers -------------------------------------------------- */
-
-/* Those that serve as [reg] and in byte operations without more, the ones for addresses first or last. */
-static uint8_t pick_address(uint16_t avoid)
-{
-	static const uint8_t candidates[] = {RDI, RSI, RBX, RDX, RCX, RAX};
-
-	for (unsigned i = 0; i < sizeof(candidates); i++)
-		if (!(avoid & 1u << candidates[i]))
-			return candidates[i];
-	abort();
-}
+/* Those that serve as [reg] without more. */
+#define ADDRESS_REGISTERS (1u << RAX | 1u << RCX | 1u << RDX | 1u << RBX | 1u << RSI | 1u << RDI)
 
 /* -- operands ------------------------------------------------------------ */
 
@@ -110,8 +101,8 @@ static bool is_low_constant(
 	return *target < (1u << 31) - 64 && operand_is_near(lowering->request, *target | FOLD);
 }
 
-static struct view view_of(
-        const struct lowering *lowering, const struct instruction *instruction, uint16_t avoid)
+/* `state`: what records say now. */
+static struct view view_of(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
 {
 	bool far = is_rip(instruction) && !operand_is_near(lowering->request, instruction->target);
 	bool low = may_be_low(lowering, instruction);
@@ -127,15 +118,11 @@ static struct view view_of(
 	view.real_pointed = is_rip(instruction) && (far || instruction->address32);
 	view.folded_apart = view.real_pointed && low;
 	/* d8 00 would look like the opcode that the x87 unit gives when it remembers none. */
-	view.t = view.direct ? NO_REGISTER
-	                     : pick_address(avoid | instruction->address_registers |
-	                                    (instruction->x87 ? 1u << RAX : 0));
+	view.t = NO_REGISTER;
+	if (!view.direct)
+		view.t = keep_register(lowering, instruction,
+		        ADDRESS_REGISTERS & ~(instruction->x87 ? 1u << RAX : 0), state);
 	return view;
-}
-
-static uint32_t view_state(const struct view *view)
-{
-	return view->direct ? 0 : in_a(view->t);
 }
 
 /*
@@ -156,16 +143,14 @@ static void emit_fold(struct emitter *emitter, uint8_t t, bool flags_free)
 	EMIT(emitter, 0xc4, 0xe3, 0xfb, 0xf0, 0xc0 | t << 3 | t, 64 - FOLD_BIT);
 }
 
-/* Makes t ready, after which `state` includes it. Everything else is the program's. */
-static void point(struct lowering *lowering, struct view *view, bool flags_free, uint32_t state)
+/* Makes t ready. */
+static void point(struct lowering *lowering, struct view *view, bool flags_free)
 {
 	struct emitter *emitter = lowering->emitter;
 	const struct instruction *instruction = view->instruction;
 
 	if (view->direct)
 		return;
-	emit_spill(emitter, view->t, SLOT_SCRATCH_A);
-	emit_record(emitter, instruction->pc, state | view_state(view));
 	if (is_fs_constant(instruction)) {
 		emit_reload(emitter, view->t, SLOT_FS_BASE);
 		memcpy(&view->offset, instruction->bytes + instruction->encoding.disp, 4);
@@ -182,12 +167,6 @@ static void point(struct lowering *lowering, struct view *view, bool flags_free,
 	}
 	if (!view->folded_apart && may_be_low(lowering, instruction))
 		emit_fold(emitter, view->t, flags_free);
-}
-
-static void unpoint(struct lowering *lowering, const struct view *view)
-{
-	if (!view->direct)
-		emit_reload(lowering->emitter, view->t, SLOT_SCRATCH_A);
 }
 
 static void aim(struct lowering *lowering, const struct view *view, bool shadow)
@@ -392,7 +371,7 @@ static struct miss *add_miss(struct lowering *lowering, const struct instruction
 	*miss = (struct miss){.instruction = instruction,
 	        .start = lowering->start,
 	        .executed = lowering->emitter->executed,
-	        .state = state | (lowering->flags_in_slot ? RECORD_FLAGS : 0)};
+	        .state = state | lowering->emitter->kept | (lowering->flags_in_slot ? RECORD_FLAGS : 0)};
 	return miss;
 }
 
@@ -463,6 +442,7 @@ static void emit_miss(struct lowering *lowering, const struct miss *miss)
 		emit_reload(emitter, R11, SLOT_R11);
 	if (miss->state & RECORD_RCX)
 		emit_reload(emitter, RCX, SLOT_RCX);
+	keep_restore(emitter, miss->state);
 	emit_record(emitter, instruction->pc, 0);
 	emit_accessed(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
@@ -578,45 +558,6 @@ static bool loads_over_address(const struct instruction *instruction)
 }
 
 /*
- * Where the operand may be in low memory the register that is loaded is good enough to hold the
- * address of the shadow before. What it was is kept for the handler of a fault.
- *
- *     mov  gs:[SLOT_SCRATCH_B], r
- *     lea  r, [operand]
- *     fold r
- *     mov  r, gs:[r]
- *     cmp  r, [operand]
- *     jne  miss
- */
-static void shadow_load_folded(struct lowering *lowering, const struct instruction *instruction)
-{
-	struct emitter *emitter = lowering->emitter;
-	uint8_t reg = operand_loaded(instruction);
-	struct view view = {.instruction = instruction};
-
-	save_flags(lowering, instruction, 0);
-	emit_spill(emitter, reg, SLOT_SCRATCH_B);
-	emit_record(emitter, instruction->pc, flags_state(lowering) | in_b(reg));
-	operand_offset(emitter, instruction, reg);
-	emit_fold(emitter, reg, true);
-	EMIT(emitter, 0x65);
-	operand_through(emitter, instruction, reg);
-	emit_operation(lowering, &view, compare(instruction->access_size, reg), reg, false, 0);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, in_b(reg)));
-	emit_record(emitter, next_pc(instruction), flags_state(lowering));
-}
-
-/* A load of the whole register, whose operand needs no more than the fold. */
-static bool loads_folded(const struct lowering *lowering, const struct instruction *instruction)
-{
-	uint64_t target;
-
-	return may_be_low(lowering, instruction) && !is_rip(instruction) && !instruction->fs &&
-	       !instruction->address32 && !instruction->encoding.moffs && instruction->width >= 4 &&
-	       operand_loaded(instruction) != RSP && !is_low_constant(lowering, instruction, &target);
-}
-
-/*
  *     mov  r, [operand]
  *     cmp  r, gs:[operand]
  *     jne  miss
@@ -626,35 +567,75 @@ static void shadow_load_plain(struct lowering *lowering, const struct instructio
 	unsigned size = instruction->access_size;
 	uint8_t reg = operand_loaded(instruction);
 	bool own_byte = size == 1 && instruction->width == 1; /* mov r8, not movzx */
-	struct view view = view_of(lowering, instruction, instruction->used);
 	struct operation cmp = compare(size, reg);
 
 	save_flags(lowering, instruction, 0);
 
 	uint32_t flags = flags_state(lowering);
+	struct view view = view_of(lowering, instruction, flags);
 
 	if (own_byte)
 		cmp.needs_rex = instruction->encoding.has_rex;
-	point(lowering, &view, true, flags);
+	point(lowering, &view, true);
 	emit_own(lowering, &view, false);
-	emit_record(lowering->emitter, instruction->pc, flags | view_state(&view));
+	emit_record(lowering->emitter, instruction->pc, flags);
 	emit_operation(lowering, &view, cmp, reg, true, 0);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, view_state(&view)));
-	unpoint(lowering, &view);
+	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
 	emit_record(lowering->emitter, next_pc(instruction), flags);
 }
 
-/* The value register: not part of the address, and for bytes one that has a name without REX. */
-static uint8_t pick_value(const struct view *view, uint16_t avoid, unsigned size)
+/* Where a register may be wanted for addresses soon, one that is good for that as well. */
+static uint16_t value_registers(const struct lowering *lowering, const struct instruction *instruction)
 {
-	static const uint8_t candidates[] = {RCX, RDX, RAX, RBX, RSI, RDI};
-	unsigned count = size == 1 ? 4 : 6;
+	return operand_registers(instruction) & (lowering->request->low_memory ? ADDRESS_REGISTERS : 0xffff);
+}
 
-	avoid |= view->instruction->address_registers | (view->direct ? 0 : 1u << view->t);
-	for (unsigned i = 0; i < count; i++)
-		if (!(avoid & 1u << candidates[i]))
-			return candidates[i];
-	abort();
+/*
+ * v = what the operand has, when that is what the shadow has. The flags are in their slot afterwards if they
+ * are live; returns what records say then.
+ */
+static uint32_t load_value(
+        struct lowering *lowering, const struct instruction *instruction, struct view *view, uint8_t *v)
+{
+	unsigned size = instruction->access_size;
+
+	save_flags(lowering, instruction, 0);
+
+	uint32_t state = flags_state(lowering);
+
+	*v = keep_register(lowering, instruction, value_registers(lowering, instruction), state);
+	*view = view_of(lowering, instruction, state);
+	point(lowering, view, true);
+
+	struct miss *miss = add_miss(lowering, instruction, 0);
+
+	for (unsigned done = 0; done < size;) {
+		unsigned part = 8;
+
+		while (part > size - done)
+			part /= 2;
+		emit_operation(lowering, view, mov_from(part), *v, false, (int32_t)done);
+		emit_operation(lowering, view, compare(part, *v), *v, true, (int32_t)done);
+		emit_jump_miss(lowering, miss);
+		done += part;
+	}
+	return state;
+}
+
+/*
+ *     mov  v, [operand]
+ *     cmp  v, gs:[operand]
+ *     jne  miss
+ *     insn v               ; in place of its operand
+ */
+static void shadow_load_apart(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct view view;
+	uint8_t v;
+	uint32_t state = load_value(lowering, instruction, &view, &v);
+
+	operand_to_register(lowering->emitter, instruction, v);
+	emit_record(lowering->emitter, next_pc(instruction), state);
 }
 
 /* mov v, gs:[v], extended with zeros */
@@ -671,119 +652,62 @@ static void emit_shadow_load(struct emitter *emitter, uint8_t v, unsigned size)
 }
 
 /*
- * v = what the operand has, when that is what the shadow has. In slots afterwards:
- * t in A, v in B, the flags in theirs if they are live; returns that state, the flags included.
+ * Where the operand may be in low memory, the register for the value is good for the address before:
+ *
+ *     lea  v, [operand]
+ *     fold v
+ *     mov  v, gs:[v]
+ *     cmp  v, [operand]
+ *     jne  miss
  */
-static uint32_t load_value(struct lowering *lowering, struct view *view, uint8_t v)
+static void load_folded(struct lowering *lowering, const struct instruction *instruction, uint8_t *v)
 {
 	struct emitter *emitter = lowering->emitter;
-	const struct instruction *instruction = view->instruction;
-	unsigned size = instruction->access_size;
+	struct view own = {.instruction = instruction};
 
 	save_flags(lowering, instruction, 0);
-
-	uint32_t flags = flags_state(lowering), state = flags | view_state(view) | in_b(v);
-
-	point(lowering, view, true, flags);
-	emit_spill(emitter, v, SLOT_SCRATCH_B);
-	emit_record(emitter, instruction->pc, state);
-
-	struct miss *miss = add_miss(lowering, instruction, view_state(view) | in_b(v));
-
-	for (unsigned done = 0; done < size;) {
-		unsigned part = 8;
-
-		while (part > size - done)
-			part /= 2;
-		emit_operation(lowering, view, mov_from(part), v, false, (int32_t)done);
-		emit_operation(lowering, view, compare(part, v), v, true, (int32_t)done);
-		emit_jump_miss(lowering, miss);
-		done += part;
-	}
-	return state;
+	*v = keep_register(
+	        lowering, instruction, value_registers(lowering, instruction), flags_state(lowering));
+	operand_offset(emitter, instruction, *v);
+	emit_fold(emitter, *v, true);
+	emit_shadow_load(emitter, *v, instruction->access_size);
+	emit_operation(lowering, &own, compare(instruction->access_size, *v), *v, false, 0);
+	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
 }
 
-/*
- *     mov  v, [operand]
- *     cmp  v, gs:[operand]
- *     jne  miss
- *     insn v               ; in place of its operand
- */
-static void shadow_load_apart(struct lowering *lowering, const struct instruction *instruction)
+/* Is the fold all that stands between the operand and its shadow? */
+static bool only_folds(const struct lowering *lowering, const struct instruction *instruction)
 {
-	struct emitter *emitter = lowering->emitter;
-	struct view view = view_of(lowering, instruction, instruction->used);
-	uint8_t v = pick_value(&view, instruction->used, instruction->access_size);
-	uint32_t state = load_value(lowering, &view, v);
+	uint64_t target;
 
-	operand_to_register(emitter, instruction, v);
-	emit_record(emitter, next_pc(instruction), state);
-	emit_reload(emitter, v, SLOT_SCRATCH_B);
-	unpoint(lowering, &view);
-}
-
-/*
- * Instructions on general registers take the value from the register it was compared in; where
- * the operand may be in low memory, that one is good for the address before, as in shadow_load_folded.
- */
-static void shadow_use_register(struct lowering *lowering, const struct instruction *instruction)
-{
-	struct emitter *emitter = lowering->emitter;
-	struct view view = view_of(lowering, instruction, instruction->used);
-	uint8_t v = pick_value(&view, instruction->used, instruction->access_size);
-	bool folds = !view.direct && may_be_low(lowering, instruction) && !is_rip(instruction) &&
-	             !instruction->fs && !instruction->address32;
-	uint32_t state;
-
-	if (folds) {
-		struct view own = {.instruction = instruction};
-
-		save_flags(lowering, instruction, 0);
-		state = flags_state(lowering) | in_b(v);
-		emit_spill(emitter, v, SLOT_SCRATCH_B);
-		emit_record(emitter, instruction->pc, state);
-		operand_offset(emitter, instruction, v);
-		emit_fold(emitter, v, true);
-		emit_shadow_load(emitter, v, instruction->access_size);
-		emit_operation(lowering, &own, compare(instruction->access_size, v), v, false, 0);
-		emit_jump_miss(lowering, add_miss(lowering, instruction, in_b(v)));
-		view.direct = true;
-	} else {
-		state = load_value(lowering, &view, v);
-	}
-	state &= ~(uint32_t)RECORD_FLAGS;
-	place_flags(lowering, instruction, state);
-	emit_record(emitter, instruction->pc, state | flags_state(lowering));
-	operand_to_register(emitter, instruction, v);
-	note_flags(lowering, instruction);
-	emit_record(emitter, next_pc(instruction), state | flags_state(lowering));
-	emit_reload(emitter, v, SLOT_SCRATCH_B);
-	unpoint(lowering, &view);
+	return may_be_low(lowering, instruction) && !is_rip(instruction) && !instruction->fs &&
+	       !instruction->address32 && !instruction->encoding.moffs &&
+	       !is_low_constant(lowering, instruction, &target);
 }
 
 /*
  *     compare all of [operand] with gs:[operand]
- *     insn gs:[operand]
+ *     insn v               ; in place of its operand: instructions on general registers
+ * or  insn gs:[operand]
  */
 static void shadow_use(struct lowering *lowering, const struct instruction *instruction)
 {
-	if (instruction->has_register_form) {
-		shadow_use_register(lowering, instruction);
-		return;
-	}
 	struct emitter *emitter = lowering->emitter;
-	struct view view = view_of(lowering, instruction, instruction->used);
-	uint8_t v = pick_value(&view, 0, 8);
-	uint32_t state = view_state(&view);
+	struct view view;
+	uint8_t v;
 
-	load_value(lowering, &view, v);
-	emit_reload(emitter, v, SLOT_SCRATCH_B);
-	place_flags(lowering, instruction, state);
-	emit_record(emitter, instruction->pc, state | flags_state(lowering));
-	emit_own(lowering, &view, true);
+	if (instruction->has_register_form && only_folds(lowering, instruction))
+		load_folded(lowering, instruction, &v);
+	else
+		load_value(lowering, instruction, &view, &v);
+	place_flags(lowering, instruction, 0);
+	emit_record(emitter, instruction->pc, flags_state(lowering));
+	if (instruction->has_register_form)
+		operand_to_register(emitter, instruction, v);
+	else
+		emit_own(lowering, &view, true);
 	note_flags(lowering, instruction);
-	emit_record(emitter, next_pc(instruction), state | flags_state(lowering));
-	unpoint(lowering, &view);
+	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 }
 
 /*
@@ -793,16 +717,14 @@ static void shadow_use(struct lowering *lowering, const struct instruction *inst
 static void shadow_store(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
-	struct view view = view_of(lowering, instruction, instruction->used);
-
 	uint32_t flags = flags_state(lowering);
+	struct view view = view_of(lowering, instruction, flags);
 
-	point(lowering, &view, flags || !flags_live(instruction), flags);
-	emit_record(emitter, instruction->pc, flags | view_state(&view));
+	point(lowering, &view, flags || !flags_live(instruction));
+	emit_record(emitter, instruction->pc, flags);
 	emit_own(lowering, &view, false);
-	emit_record(emitter, next_pc(instruction), flags | view_state(&view));
+	emit_record(emitter, next_pc(instruction), flags);
 	emit_own(lowering, &view, true);
-	unpoint(lowering, &view);
 }
 
 /*
@@ -819,20 +741,17 @@ static void shadow_modify(struct lowering *lowering, const struct instruction *i
 {
 	struct emitter *emitter = lowering->emitter;
 	unsigned size = instruction->access_size;
-	struct view view = view_of(lowering, instruction, instruction->used);
-	uint8_t v = pick_value(&view, instruction->used, size);
-	uint32_t state = load_value(lowering, &view, v);
+	struct view view;
+	uint8_t v;
+	uint32_t state = load_value(lowering, instruction, &view, &v);
 
-	place_flags(lowering, instruction, state & ~(uint32_t)RECORD_FLAGS);
+	place_flags(lowering, instruction, 0);
 	operand_to_register(emitter, instruction, v);
 	emit_record(emitter, instruction->pc, state);
 	emit_operation(lowering, &view, mov_to(size, v), v, false, 0);
 	note_flags(lowering, instruction);
-	state = (state & ~(uint32_t)RECORD_FLAGS) | flags_state(lowering);
-	emit_record(emitter, next_pc(instruction), state);
+	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 	emit_operation(lowering, &view, mov_to(size, v), v, true, 0);
-	emit_reload(emitter, v, SLOT_SCRATCH_B);
-	unpoint(lowering, &view);
 }
 
 /*
@@ -845,6 +764,7 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	unsigned size = instruction->access_size;
 	uint32_t field;
 
+	keep_end(lowering);
 	restore_flags(lowering, instruction->pc, 0);
 	lower_address(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
@@ -939,19 +859,16 @@ static void shadow_push(struct lowering *lowering, const struct instruction *ins
 static void shadow_push_memory(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
-	struct view view = view_of(lowering, instruction, instruction->used);
-	uint8_t v = pick_value(&view, instruction->used, 8);
-	uint32_t state = load_value(lowering, &view, v);
+	struct view view;
+	uint8_t v;
+	uint32_t state = load_value(lowering, instruction, &view, &v);
 
-	if (!view.direct) {
-		emit_reload(emitter, view.t, SLOT_SCRATCH_A);
-		state &= ~(uint32_t)(RECORD_SCRATCH_A | 0xf00);
-	}
 	emit_record(emitter, instruction->pc, state);
-	EMIT(emitter, 0x50 | v);
+	if (v & 8)
+		EMIT(emitter, 0x41);
+	EMIT(emitter, 0x50 | (v & 7));
 	emit_record(emitter, next_pc(instruction), state);
 	emit_stack_operation(lowering, 0x89, v, RSP, lowering->flags_in_slot);
-	emit_reload(emitter, v, SLOT_SCRATCH_B);
 }
 
 /*
@@ -985,21 +902,17 @@ static void shadow_pop(struct lowering *lowering, const struct instruction *inst
 static void shadow_leave(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
-	uint8_t v = RCX;
 
 	save_flags(lowering, instruction, 0);
 
 	uint32_t flags = flags_state(lowering);
+	uint8_t v = keep_register(lowering, instruction, ADDRESS_REGISTERS, flags);
 
-	emit_spill(emitter, v, SLOT_SCRATCH_B);
-	emit_record(emitter, instruction->pc, flags | in_b(v));
-	EMIT(emitter, 0x48, 0x8b, 0x4d, 0x00);
+	EMIT(emitter, 0x48, 0x8b, 0x45 | v << 3, 0x00);
 	emit_stack_operation(lowering, 0x3b, v, RBP, true);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, in_b(v)));
+	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
 	EMIT(emitter, 0x48, 0x8d, 0x65, 0x08);
 	emit_move(emitter, RBP, v);
-	emit_record(emitter, next_pc(instruction), flags | in_b(v));
-	emit_reload(emitter, v, SLOT_SCRATCH_B);
 	emit_record(emitter, next_pc(instruction), flags);
 }
 
@@ -1009,8 +922,6 @@ void shadow_access(struct lowering *lowering, const struct instruction *instruct
 	case ACCESS_LOAD:
 		if (loads_over_address(instruction))
 			shadow_load_apart(lowering, instruction);
-		else if (loads_folded(lowering, instruction))
-			shadow_load_folded(lowering, instruction);
 		else
 			shadow_load_plain(lowering, instruction);
 		break;

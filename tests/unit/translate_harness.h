@@ -655,6 +655,10 @@ static inline bool harness_rebuild(struct harness *harness, struct cpu *cpu)
 		cpu->regs[RECORD_A_REGISTER(record->state)] = slots[SLOT_SCRATCH_A];
 	if (record->state & RECORD_SCRATCH_B)
 		cpu->regs[RECORD_B_REGISTER(record->state)] = slots[SLOT_SCRATCH_B];
+	if (record->state & RECORD_KEPT_A)
+		cpu->regs[RECORD_KEPT_A_REGISTER(record->state)] = slots[SLOT_KEPT_A];
+	if (record->state & RECORD_KEPT_B)
+		cpu->regs[RECORD_KEPT_B_REGISTER(record->state)] = slots[SLOT_KEPT_B];
 	return true;
 }
 
