@@ -57,10 +57,10 @@ void recorder_log(struct recorder *recorder, const struct log *log, const uint8_
         unsigned reason);
 
 /*
- * Should the thread be asked for a keyframe (log->wanted)? Its stretch is large, or has
- * lasted for the interval's time. To be asked after recorder_log, and now and then.
+ * In how many ns should the thread make a keyframe, as far as size and time go? 0: now, its stretch is
+ * large or has lasted for the interval's time; UINT64_MAX: not before something happens.
  */
-bool recorder_wants_keyframe(struct recorder *recorder, const struct log *log);
+uint64_t recorder_keyframe_in(struct recorder *recorder, const struct log *log);
 
 /*
  * A thread is about to run code that was translated from these bytes: to be told of every

@@ -83,6 +83,7 @@ struct stub_header {
 	uint64_t size;
 	uint64_t start;
 	uint64_t resume;
+	uint64_t fetched;
 	uint64_t routines[ROUTINE_COUNT];
 };
 
@@ -246,6 +247,7 @@ struct log {
 	int32_t tid;       /* by the process's own count; 0: nobody's */
 	uint32_t wanted;   /* the supervisor wants a keyframe */
 	uint64_t position; /* of the last event */
+	uint64_t keyframe; /* position of the last one */
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000

@@ -109,7 +109,7 @@ static void keyframe(struct thread *thread)
 	};
 	commit(thread, encode_keyframe(coder_of(thread->log), at, here, &event), here);
 	thread->stretch = 0;
-	thread->keyframe = here;
+	thread->log->keyframe = here;
 	thread->code_pieces = 0;
 	note_code(thread, here);
 	order_keyframe(thread, here);
@@ -149,7 +149,7 @@ bool log_due(const struct thread *thread, uint64_t here)
 {
 	if (!thread->log || process()->seccomp)
 		return false;
-	return here - thread->keyframe >= info()->interval || thread->stretch >= STRETCH_MAXIMUM ||
+	return here - thread->log->keyframe >= info()->interval || thread->stretch >= STRETCH_MAXIMUM ||
 	       __atomic_load_n(&thread->log->wanted, __ATOMIC_RELAXED);
 }
 

@@ -195,8 +195,18 @@ void surface(struct thread *thread)
 	if (!code_lookup(target, &place))
 		stub_panic("no record of code at", target);
 	thread->regs.pc = place.pc;
+	thread->step_armed = 0; /* see step_again */
 	thread->slots[SLOT_TARGET] = 0;
 	((uint64_t *)(place.slots + thread->distance))[SLOT_POSITION] += (int64_t)place.executed;
+}
+
+/* A program that steps over the instruction comes to its start once more: nothing was executed until then. */
+static void step_again(struct thread *thread)
+{
+	struct code_place place;
+
+	if ((thread->regs.flags & FLAG_TF) && code_lookup(thread->inside, &place) && place.boundary)
+		thread->step_armed = 0;
 }
 
 void handle_access(struct thread *thread)
@@ -209,6 +219,7 @@ void handle_access(struct thread *thread)
 	thread->faulted = 0;
 	thread->counted = 0;
 	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
+	step_again(thread);
 	if (what & ACCESS_READ)
 		possible = check_at(thread, here, address, size);
 	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing.

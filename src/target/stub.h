@@ -42,8 +42,7 @@ struct thread {
 	uint64_t distance; /* of its own memory, and of its shadow while recording */
 	uint64_t
 	        inside; /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
-	uint64_t keyframe;          /* position of the last one */
-	uint64_t stretch;           /* bytes logged since */
+	uint64_t stretch;           /* bytes logged since the last keyframe */
 	uint32_t code_pieces;       /* of the code history, as last logged */
 	uint64_t clock, told;       /* see order.c: the thread's own, and what its log says of it */
 	uint64_t entered;           /* stamp of the system call that is being made */

@@ -298,27 +298,27 @@ static void damaged_log(void **state)
 	expect_stretch(0, 1, 1000, 1100, 2);
 }
 
-static void keyframes_are_wanted(void **state)
+static void keyframes_are_due(void **state)
 {
 	struct log log = {.id = 0};
 
 	(void)state;
 	give(0, call(keyframe(bytes, 0, 0), 0, 10, 1), 10, LOG_FULL);
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == UINT64_MAX);
 	options.interval_time = 1;
-	assert_true(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == 0);
 	options.interval_time = UINT64_C(1) << 62;
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_in_range(recorder_keyframe_in(recorder, &log), UINT64_C(1) << 61, UINT64_C(1) << 62);
 	uint8_t *at = bytes;
 	while (at < bytes + sizeof bytes - ENCODE_SYSCALL_MAXIMUM)
 		at = call(at, 0, 10, 1);
 	for (int i = 0; i < 40; i++)
 		give(0, at, 10, LOG_FULL);
-	assert_true(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == 0);
 	give(0, bytes, 10, LOG_KEYFRAME);
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) > 0);
 	log.id = UINT32_MAX;
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == UINT64_MAX);
 	finish_and_open();
 }
 
@@ -624,7 +624,7 @@ int main(void)
 	        TEST(facts_are_there),
 	        TEST(killed),
 	        TEST(damaged_log),
-	        TEST(keyframes_are_wanted),
+	        TEST(keyframes_are_due),
 	        TEST(file_code_is_one_piece),
 	        TEST(patched_code_is_bytes),
 	        TEST(patches_outlive_the_file),
