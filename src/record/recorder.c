@@ -196,6 +196,7 @@ void recorder_begin(struct recorder *recorder, pid_t pid, const struct space *sp
 	meta_set_number(&meta, META_DICTIONARY, options->dictionary);
 	meta_set_number(&meta, META_INTERVAL, options->interval);
 	meta_set_number(&meta, META_INTERVAL_TIME, options->interval_time);
+	meta_set_number(&meta, META_BOUND, options->bound);
 	add_machine(&meta, options);
 	add_segments(&meta, space);
 	write_meta(recorder, &meta);

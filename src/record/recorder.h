@@ -22,6 +22,7 @@
 
 #define RECORDER_DEFAULT_DICTIONARY 64
 #define RECORDER_DEFAULT_INTERVAL   1000000000 /* instructions from one keyframe to the next */
+#define RECORDER_MOST_BOUND         1000
 #define RECORDER_DEFAULT_CPU        "x86-64-v3"
 
 /* What the user asked for. Everything must live as long as the recorder. */
@@ -35,6 +36,7 @@ struct recorder_options {
 	unsigned dictionary;    /* places of the dictionary: 0, or a power of two up to 1024 */
 	uint64_t interval;      /* instructions from one keyframe to the next; 0: they do not count */
 	uint64_t interval_time; /* the same in ns; 0: time does not count */
+	uint32_t bound;         /* of stretches that a keyframe may lean on; 0: each stands alone */
 };
 
 struct recorder;

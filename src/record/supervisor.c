@@ -480,6 +480,7 @@ static void take_over(struct supervisor *s, pid_t pid)
 		options.dictionary_bits = s->options->record->dictionary
 		                                  ? (uint32_t)__builtin_ctz(s->options->record->dictionary)
 		                                  : 0;
+		options.bound = s->options->record->bound;
 		options.interval = s->options->record->interval ? s->options->record->interval : UINT64_MAX;
 		s->recorded = true;
 	}

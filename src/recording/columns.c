@@ -202,10 +202,14 @@ static bool open_columns(const uint8_t *bytes, size_t size, struct cursor column
 
 	for (unsigned i = 0; i < COLUMN_COUNT - 1; i++)
 		sizes[i] = cursor_varint(&all);
-	for (unsigned i = 0; i < COLUMN_COUNT - 1; i++)
-		columns[i] = cursor_of(cursor_bytes(&all, sizes[i]), sizes[i]);
+	for (unsigned i = 0; i < COLUMN_COUNT - 1; i++) {
+		const uint8_t *column = cursor_bytes(&all, sizes[i]);
+		if (!column)
+			return false;
+		columns[i] = cursor_of(column, sizes[i]);
+	}
 	columns[COLUMN_WORDS] = cursor_of(all.at, cursor_left(&all));
-	return all.state == CURSOR_GOOD;
+	return true;
 }
 
 bool columns_merge(const uint8_t *bytes, size_t size, uint8_t *events, size_t events_size)

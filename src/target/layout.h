@@ -147,6 +147,7 @@ struct info {
 	uint32_t mode;                   /* enum mode */
 	uint32_t cpu_level; /* CPUID tells of no more than x86-64-v2 (2), v3 (3); 0: all that we offer */
 	uint32_t dictionary_bits;
+	uint32_t bound;      /* of stretches that a keyframe may lean on */
 	uint64_t interval;   /* instructions from one keyframe to the next */
 	uint32_t low_memory; /* see struct translate_request */
 	uint32_t window_count;
