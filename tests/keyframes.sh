@@ -70,6 +70,45 @@ counted blocked '--interval 20ms' '4-1000000 1-3' blocked 300
 counted undumpable '--interval 10M' 1-1000000 undumpable 100
 counted seccomp '--interval 10M' 1-1000000 seccomp 100
 
+# Keyframes that lean on others. The start of a program loads something new all the time.
+if wanted bound || wanted bound-from-any; then
+	"$BUGNET" record --interval 5000 --bound 3 -o "$work/short.bug" -- "$work/looping" threads 1 >"$work/short.out" 2>&1
+	"$BUGNET" info --json "$work/short.bug" >"$work/short.json"
+fi
+if wanted bound; then
+	if ! grep -q '"leans_on": 3' "$work/short.json" || grep -q '"leans_on": 4' "$work/short.json"; then
+		failed keyframes/bound "keyframes do not lean on up to three others" "$work/short.out"
+	else
+		expect_exact keyframes/bound "$work/short.bug"
+	fi
+fi
+
+# state_at OPTION...: the registers of the first thread at a position; not flags, which a stop may overwrite where the
+# program reads them no more
+state_at() {
+	"$BUGNET" replay --thread 0 "$@" "$work/short.bug" 2>&1 | sed 's/ *eflags .*//'
+	return "${PIPESTATUS[0]}"
+}
+
+# Replay begins at any of them, and comes to the same as from the start.
+if wanted bound-from-any; then
+	why=
+	positions=$(python3 -c 'import json, sys
+print(*[frame["position"] for frame in json.load(sys.stdin)["keyframes"] if frame["thread"] == 0][::2])' <"$work/short.json")
+	for position in $positions; do
+		to=$((position + 2500))
+		state_at --to $to >"$work/from-start" || why="status $? from the start to $to"
+		state_at --from "$position" --to $to >"$work/from-there" || why="status $? from $position to $to"
+		cmp -s "$work/from-start" "$work/from-there" || why=${why:-"from $position on it is not the same"}
+		[ -z "$why" ] || break
+	done
+	if [ -z "$why" ] && [ "$(echo "$positions" | wc -w)" -ge 8 ]; then
+		ok keyframes/bound-from-any
+	else
+		failed keyframes/bound-from-any "${why:-only $(echo "$positions" | wc -w) keyframes}" "$work/from-there"
+	fi
+fi
+
 # begin OPTIONS ARGUMENT...: the program runs, as $pid
 begin() {
 	local options=$1
@@ -123,3 +162,13 @@ if wanted traced && command -v strace >/dev/null; then
 elif wanted traced; then
 	skipped keyframes/traced "no strace"
 fi
+
+# Thousands of keyframes, in programs of all kinds. `make soak` does this with all of them.
+for options in '--interval 1000' '--interval 1000 --bound 2'; do
+	for name in code-on-stack code-rewrite context-swap memory-map misc-live-state record-sigreturn signal-frame signal-longjmp \
+		signal-threads thread-cancel thread-sync; do
+		wanted "$name" || continue
+		RECORD_OPTIONS=$options TIMEOUT=240 "$root/tests/run" --one record "$root/tests/programs/$name.c" |
+			sed -E 's/^(ok|FAIL|skip) record/\1 keyframes/'
+	done
+done

@@ -21,7 +21,7 @@
 #include "target/layout.h"
 
 #define RECORDER_DEFAULT_DICTIONARY 64
-#define RECORDER_DEFAULT_INTERVAL   1000000000 /* instructions from one keyframe to the next */
+#define RECORDER_DEFAULT_INTERVAL   250000000 /* instructions from one keyframe to the next */
 #define RECORDER_MOST_BOUND         1000
 #define RECORDER_DEFAULT_CPU        "x86-64-v3"
 
