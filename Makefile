@@ -129,6 +129,8 @@ REPEAT ?= 3
 soak: packages-test
 	@$(MAKE) --no-print-directory tests
 	@REPEAT=$(REPEAT) tests/run record replay
+	@RECORD_OPTIONS="--interval 1000" TIMEOUT=600 tests/run record
+	@RECORD_OPTIONS="--interval 10K --bound 3" TIMEOUT=600 tests/run record
 	@tests/real/run --record
 
 packages-build:

@@ -4,6 +4,7 @@
  *	logsize prefix FILE N...      what the N instructions after a keyframe take
  *	logsize tail FILE N...        what is needed to replay the last N instructions
  *	logsize dictionary FILE N...  the log as it would be with a dictionary of N places
+ *	logsize codec FILE N...       the log compressed by zstd at level N, as it is and in columns
  */
 #include <err.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <zstd.h>
 
+#include "recording/columns.h"
 #include "recording/decode.h"
 #include "recording/encode.h"
 #include "recording/stretch.h"
@@ -63,18 +65,35 @@ static const struct section *next_stretch(const struct section *section)
 	return section < end ? section : NULL;
 }
 
-static size_t compressed_size(const uint8_t *bytes, size_t size)
+static size_t zstd_size(const uint8_t *bytes, size_t size, int level)
 {
 	size_t room = ZSTD_compressBound(size);
 	void *packed = malloc(room);
 
 	if (!packed)
 		errx(1, "out of memory");
-	size_t result = ZSTD_compress(packed, room, bytes, size, WRITER_DEFAULT_LEVEL);
+	size_t result = ZSTD_compress(packed, room, bytes, size, level);
 	free(packed);
 	if (ZSTD_isError(result))
 		errx(1, "zstd: %s", ZSTD_getErrorName(result));
 	return result < size ? result : size;
+}
+
+static size_t columns_size(const uint8_t *bytes, size_t size, int level)
+{
+	struct buffer columns = {0};
+
+	if (!columns_split(bytes, size, &columns))
+		errx(1, "out of memory");
+	size_t result = zstd_size(columns.bytes, columns.size, level);
+	buffer_deinit(&columns);
+	return result < size ? result : size;
+}
+
+/* Of events, as a recorder stores them. */
+static size_t compressed_size(const uint8_t *bytes, size_t size)
+{
+	return columns_size(bytes, size, WRITER_DEFAULT_LEVEL);
 }
 
 /* ---- the first instructions after a keyframe ---- */
@@ -250,6 +269,22 @@ static void print_dictionary(uint64_t places)
 	        coding.stored_bytes);
 }
 
+/* ---- other codecs ---- */
+
+static void print_codec(uint64_t level)
+{
+	uint64_t events = 0, plain = 0, columns = 0;
+
+	for (const struct section *section = next_stretch(NULL); section; section = next_stretch(section)) {
+		uint8_t *bytes = load(section);
+		events += section->raw_size;
+		plain += zstd_size(bytes, section->raw_size, (int)level);
+		columns += columns_size(bytes, section->raw_size, (int)level);
+		free(bytes);
+	}
+	printf("%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", level, events, plain, columns);
+}
+
 /* ---- command line ---- */
 
 static const struct mode {
@@ -259,6 +294,7 @@ static const struct mode {
 } modes[] = {
         {"prefix", "instructions,keyframes,mean_bytes,largest_bytes", print_prefix},
         {"tail", "window,stretches,replayed,bytes", print_tail},
+        {"codec", "level,event_bytes,zstd_bytes,columns_bytes", print_codec},
         {"dictionary", "places,words,looked_up,hits,plain_bytes,log_bytes,stored_bytes", print_dictionary},
 };
 
@@ -271,7 +307,7 @@ int main(int argc, char **argv)
 			mode = &modes[i];
 	}
 	if (!mode)
-		errx(2, "usage: logsize prefix|tail|dictionary FILE N...");
+		errx(2, "usage: logsize prefix|tail|dictionary|codec FILE N...");
 	path = argv[2];
 	open_recording();
 	printf("%s\n", mode->header);

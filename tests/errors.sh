@@ -557,6 +557,9 @@ test_record() {
 	for what in 5q -1 0 '' 3x 10m; do
 		expect "record-interval-$what" 125 '--interval' -- "$BUGNET" record "--interval=$what" "${program[@]}"
 	done
+	for what in -1 1001 x 3x ''; do
+		expect "record-bound-$what" 125 '--bound' -- "$BUGNET" record "--bound=$what" "${program[@]}"
+	done
 	for what in 1 3 2048 x -2 ''; do
 		expect "record-dictionary-$what" 125 '--dictionary' -- "$BUGNET" record "--dictionary=$what" "${program[@]}"
 	done

@@ -23,6 +23,7 @@
 struct record_values {
 	const char *output;
 	const char *interval;
+	const char *bound;
 	const char *dictionary;
 	const char *cpu;
 	bool stats;
@@ -44,6 +45,13 @@ static const struct option_spec record_options[] = {
                 .offset = offsetof(struct record_values, interval),
                 .value = "LENGTH",
                 .help = "from one keyframe to the next: instructions (500M, 2G) or time (500ms, 2s)",
+        },
+        {
+                .name = "bound",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, bound),
+                .value = "M",
+                .help = "lighter keyframes, from which replay reads up to M intervals before (0)",
         },
         {
                 .name = "dictionary",
@@ -89,6 +97,23 @@ static bool set_interval(const char *text, struct recorder_options *options)
 	        "option '--interval': '%s' is no length; give instructions, such as 500M, or time, such as "
 	        "2s",
 	        text);
+	return false;
+}
+
+static bool set_bound(const char *text, struct recorder_options *options)
+{
+	char *end;
+
+	options->bound = 0;
+	if (!text)
+		return true;
+	unsigned long number = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && number <= RECORDER_MOST_BOUND) {
+		options->bound = (uint32_t)number;
+		return true;
+	}
+	error_print("record", "option '--bound': '%s' is no number of intervals; give 0 to %u", text,
+	        RECORDER_MOST_BOUND);
 	return false;
 }
 
@@ -243,8 +268,9 @@ static int record_main(int argc, char **argv)
 		error_print("record", "no program given; usage: bugnet %s", record_command.synopsis);
 		return STATUS_FAILED;
 	}
-	if (!set_interval(values.interval, &options) || !set_dictionary(values.dictionary, &options) ||
-	        !set_cpu(values.cpu, &options) || !program_cache_check("record", values.cache))
+	if (!set_interval(values.interval, &options) || !set_bound(values.bound, &options) ||
+	        !set_dictionary(values.dictionary, &options) || !set_cpu(values.cpu, &options) ||
+	        !program_cache_check("record", values.cache))
 		return STATUS_FAILED;
 	if (!program_check("record", argv + first, "; it is not recorded", path, &status))
 		return status;
@@ -269,8 +295,9 @@ static int record_main(int argc, char **argv)
 const struct command record_command = {
         .name = "record",
         .summary = "run a program and record it, to be replayed exactly",
-        .synopsis = "record [-o FILE] [--interval LENGTH] [--dictionary N] [--cpu LEVEL] [--stats] "
-                    "[--cache SIZE] [--] PROGRAM [ARGUMENT...]",
+        .synopsis =
+                "record [-o FILE] [--interval LENGTH] [--bound M] [--dictionary N] [--cpu LEVEL] [--stats] "
+                "[--cache SIZE] [--] PROGRAM [ARGUMENT...]",
         .description =
                 "Run PROGRAM, found as the shell finds it, and keep what it takes to run it again,\n"
                 "instruction for instruction, with none of its inputs. Output, exit status, signals and\n"

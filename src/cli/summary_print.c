@@ -351,6 +351,7 @@ static void json_facts(struct json *json, const struct meta *meta)
 	json_meta_number(json, "dictionary", meta, META_DICTIONARY);
 	json_meta_number(json, "interval", meta, META_INTERVAL);
 	json_meta_number(json, "interval_ns", meta, META_INTERVAL_TIME);
+	json_meta_number(json, "bound", meta, META_BOUND);
 }
 
 static void json_symbol(struct json *json, const struct symbol *symbol)

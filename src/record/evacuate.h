@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "record/halt.h"
 #include "record/memory.h"
 #include "record/space.h"
 
@@ -20,12 +21,6 @@ struct evacuee {
 };
 
 struct evacuation;
-
-/* Threads that are still traced although they should not be: to be let go once they stop, or reaped. */
-struct stragglers {
-	pid_t *items;
-	uint32_t count, capacity;
-};
 
 /* NULL when they cannot all be stopped like that: a debugger has one of them, or one is stuck. */
 struct evacuation *evacuation_begin(const struct space *space, const struct evacuee *evacuees, unsigned count,

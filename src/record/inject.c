@@ -308,6 +308,7 @@ static void fill_info(struct space *space, const struct placement *placement, co
 		info->mode = MODE_RECORD;
 		info->dictionary_bits = options->dictionary_bits;
 		info->interval = options->interval;
+		info->bound = options->bound;
 		info->low_memory = shadow->low_memory;
 		info->window_count = shadow->window_count;
 		memcpy(info->windows, shadow->windows, sizeof info->windows);

@@ -21,6 +21,7 @@ struct injection {
 	bool replay; /* see inject_at */
 	uint32_t dictionary_bits;
 	uint64_t interval; /* instructions between keyframes */
+	uint32_t bound;    /* of stretches that one may lean on */
 };
 
 /*

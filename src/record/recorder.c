@@ -196,6 +196,7 @@ void recorder_begin(struct recorder *recorder, pid_t pid, const struct space *sp
 	meta_set_number(&meta, META_DICTIONARY, options->dictionary);
 	meta_set_number(&meta, META_INTERVAL, options->interval);
 	meta_set_number(&meta, META_INTERVAL_TIME, options->interval_time);
+	meta_set_number(&meta, META_BOUND, options->bound);
 	add_machine(&meta, options);
 	add_segments(&meta, space);
 	write_meta(recorder, &meta);
@@ -307,20 +308,23 @@ void recorder_log(struct recorder *recorder, const struct log *log, const uint8_
 	}
 }
 
-bool recorder_wants_keyframe(struct recorder *recorder, const struct log *log)
+uint64_t recorder_keyframe_in(struct recorder *recorder, const struct log *log)
 {
 	if (!is_recording(recorder))
-		return false;
+		return UINT64_MAX;
 	const struct recorded_thread *thread = find_thread(recorder, log->id);
 	if (!thread || thread->ended)
-		return false;
+		return UINT64_MAX;
 	uint64_t share = STRETCHES_LARGE / recorder->living;
 	uint64_t large = share < STRETCH_SMALL   ? STRETCH_SMALL
 	                 : share < STRETCH_LARGE ? share
 	                                         : STRETCH_LARGE;
 	if (thread->bytes >= large)
-		return true;
-	return recorder->options->interval_time && now() - thread->since >= recorder->options->interval_time;
+		return 0;
+	if (!recorder->options->interval_time)
+		return UINT64_MAX;
+	uint64_t passed = now() - thread->since, interval = recorder->options->interval_time;
+	return passed < interval ? interval - passed : 0;
 }
 
 /* ---- the end ---- */

@@ -21,7 +21,8 @@
 #include "target/layout.h"
 
 #define RECORDER_DEFAULT_DICTIONARY 64
-#define RECORDER_DEFAULT_INTERVAL   1000000000 /* instructions from one keyframe to the next */
+#define RECORDER_DEFAULT_INTERVAL   250000000 /* instructions from one keyframe to the next */
+#define RECORDER_MOST_BOUND         1000
 #define RECORDER_DEFAULT_CPU        "x86-64-v3"
 
 /* What the user asked for. Everything must live as long as the recorder. */
@@ -35,6 +36,7 @@ struct recorder_options {
 	unsigned dictionary;    /* places of the dictionary: 0, or a power of two up to 1024 */
 	uint64_t interval;      /* instructions from one keyframe to the next; 0: they do not count */
 	uint64_t interval_time; /* the same in ns; 0: time does not count */
+	uint32_t bound;         /* of stretches that a keyframe may lean on; 0: each stands alone */
 };
 
 struct recorder;
@@ -57,10 +59,10 @@ void recorder_log(struct recorder *recorder, const struct log *log, const uint8_
         unsigned reason);
 
 /*
- * Should the thread be asked for a keyframe (log->wanted)? Its stretch is large, or has
- * lasted for the interval's time. To be asked after recorder_log, and now and then.
+ * In how many ns should the thread make a keyframe, as far as size and time go? 0: now, its stretch is
+ * large or has lasted for the interval's time; UINT64_MAX: not before something happens.
  */
-bool recorder_wants_keyframe(struct recorder *recorder, const struct log *log);
+uint64_t recorder_keyframe_in(struct recorder *recorder, const struct log *log);
 
 /*
  * A thread is about to run code that was translated from these bytes: to be told of every

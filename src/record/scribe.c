@@ -12,12 +12,16 @@
 
 /* What may wait to be written before whoever logs more has to wait. */
 #define WAITING_BYTES (UINT64_C(64) << 20)
+/* With more than this waiting there is no time to compress well. */
+#define BEHIND_BYTES  (WAITING_BYTES / 4)
+#define HASTY_LEVEL   1 /* of zstd */
 
 enum job_kind { JOB_SECTION, JOB_EVENTS, JOB_CHECKSUM, JOB_STOP };
 
 struct job {
 	struct job *next;
 	enum job_kind kind;
+	bool behind;         /* much was waiting before it */
 	struct section what; /* JOB_SECTION */
 	struct buffer content;
 	struct thread_facts facts; /* JOB_EVENTS, with the events in content */
@@ -218,6 +222,7 @@ static void *work(void *argument)
 
 	for (bool more = true; more;) {
 		struct job *job = next_job(scribe);
+		scribe->writer->level = job->behind ? HASTY_LEVEL : WRITER_DEFAULT_LEVEL;
 		more = do_job(scribe, job);
 		pthread_mutex_lock(&scribe->lock);
 		scribe->waiting -= job->content.size;
@@ -272,6 +277,7 @@ static void give(struct scribe *scribe, struct job content)
 	pthread_mutex_lock(&scribe->lock);
 	while (scribe->waiting > WAITING_BYTES)
 		pthread_cond_wait(&scribe->changed, &scribe->lock);
+	job->behind = scribe->waiting > BEHIND_BYTES;
 	scribe->waiting += job->content.size;
 	*scribe->end = job;
 	scribe->end = &job->next;

@@ -21,6 +21,7 @@
 #include "record/cpu_level.h"
 #include "record/evacuate.h"
 #include "record/inject.h"
+#include "record/keyframes.h"
 #include "record/library.h"
 #include "record/memory.h"
 #include "record/namespace.h"
@@ -35,7 +36,6 @@
 #define EXEC_POLL_NANOSECONDS        20000
 #define IDLE_NANOSECONDS             500000000
 #define NATIVE_EXEC_POLL_NANOSECONDS 50000000
-#define INTERVAL_POLL_NANOSECONDS    20000000
 #define KEPT_BYTES                   (32 << 20)
 #define MAX_WAITED                   127 /* futex_waitv takes 128 */
 
@@ -81,6 +81,7 @@ struct supervisor {
 	bool recorded;                /* the program has been begun */
 	uint8_t *logs;                /* of the threads of the recorded process, by number; or NULL */
 	const struct mailbox *asking; /* who is being served */
+	struct keyframe_watch keyframes;
 };
 
 static uint64_t nanoseconds(void)
@@ -288,7 +289,7 @@ static void take_log(struct supervisor *s, struct log *log, unsigned reason)
 	log->used = 0;
 	if (reason == LOG_ENDED)
 		log->tid = 0;
-	else if (recorder_wants_keyframe(s->recorder, log))
+	else if (recorder_keyframe_in(s->recorder, log) == 0)
 		log->wanted = 1;
 }
 
@@ -325,16 +326,30 @@ static void tell_of_code(struct supervisor *s, uint32_t pieces)
 	}
 }
 
-/* --interval in time: threads are asked for keyframes, and make them where they come by. */
-static void want_keyframes(struct supervisor *s)
+static void take_stragglers(struct supervisor *s, struct stragglers *stragglers)
 {
-	if (!s->logs || !s->options->record->interval_time)
+	for (uint32_t i = 0; i < stragglers->count; i++)
+		vector_push(&s->followed, (struct following){stragglers->items[i], true});
+	vector_free(stragglers);
+}
+
+/* Looks after the threads' keyframes, when it is time. */
+static void look_after_keyframes(struct supervisor *s, uint64_t now)
+{
+	const struct process *process = find_process(s, s->root);
+	uint64_t interval = s->logs ? s->options->record->interval : 0;
+	struct stragglers stragglers = {0};
+
+	if (!s->logs || !process || !process->has_memory || now < s->keyframes.next)
 		return;
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
-		struct log *log = (struct log *)(s->logs + i * LOG_STRIDE);
-		if (log->tid && recorder_wants_keyframe(s->recorder, log))
-			log->wanted = 1;
-	}
+	struct keyframe_process threads = {.pid = process->pid,
+	        .memory = &process->memory,
+	        .space = process->space,
+	        .logs = s->logs,
+	        .recorder = s->recorder,
+	        .interval = interval ? interval : UINT64_MAX};
+	keyframes_look(&s->keyframes, &threads, now, &stragglers);
+	take_stragglers(s, &stragglers);
 }
 
 static void note_code(
@@ -465,6 +480,7 @@ static void take_over(struct supervisor *s, pid_t pid)
 		options.dictionary_bits = s->options->record->dictionary
 		                                  ? (uint32_t)__builtin_ctz(s->options->record->dictionary)
 		                                  : 0;
+		options.bound = s->options->record->bound;
 		options.interval = s->options->record->interval ? s->options->record->interval : UINT64_MAX;
 		s->recorded = true;
 	}
@@ -602,9 +618,7 @@ static bool begin_anew(struct supervisor *s, struct space *space)
 	bool done = evacuation && space_reset(space) == 0;
 	if (evacuation)
 		evacuation_end(evacuation, evacuees.items, evacuees.count);
-	for (uint32_t i = 0; i < stragglers.count; i++)
-		vector_push(&s->followed, (struct following){stragglers.items[i], true});
-	vector_free(&stragglers);
+	take_stragglers(s, &stragglers);
 	vector_free(&evacuees);
 	space->exhausted = false; /* when it could not be: threads leave it one by one, as they come */
 	return done;
@@ -792,22 +806,20 @@ static bool must_look(const struct process *process)
 	return process->leaving || process->pidfd < 0;
 }
 
-static uint64_t longest_sleep(const struct supervisor *s)
+static uint64_t longest_sleep(const struct supervisor *s, uint64_t now)
 {
 	uint64_t sleep = s->groups.count > MAX_WAITED ? QUIET_POLL_NANOSECONDS : IDLE_NANOSECONDS;
 
 	if (s->followed.count)
 		return EXEC_POLL_NANOSECONDS;
-	if (s->logs && s->options->record->interval_time)
-		sleep = s->options->record->interval_time < 20 * INTERVAL_POLL_NANOSECONDS
-		                ? INTERVAL_POLL_NANOSECONDS
-		                : sleep;
+	if (s->logs && s->keyframes.next < now + sleep)
+		sleep = s->keyframes.next > now ? s->keyframes.next - now : 0;
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		if (s->groups.items[i]->channel->quiet_processes)
 			return QUIET_POLL_NANOSECONDS;
 	}
 	for (uint32_t i = 0; i < s->processes.count; i++) {
-		if (must_look(s->processes.items[i]))
+		if (must_look(s->processes.items[i]) && sleep > NATIVE_EXEC_POLL_NANOSECONDS)
 			sleep = NATIVE_EXEC_POLL_NANOSECONDS;
 	}
 	return sleep;
@@ -824,7 +836,7 @@ static void sleep_until_rung(struct supervisor *s)
 {
 	struct futex_waitv waiters[MAX_WAITED + 1];
 	uint32_t count = 0;
-	uint64_t end = nanoseconds() + longest_sleep(s);
+	uint64_t now = nanoseconds(), end = now + longest_sleep(s, now);
 	struct timespec deadline = {(time_t)(end / 1000000000), (long)(end % 1000000000)};
 
 	set_sleeping(s, 1);
@@ -836,7 +848,6 @@ static void sleep_until_rung(struct supervisor *s)
 		nanosleep(
 		        &(struct timespec){.tv_nsec = QUIET_POLL_NANOSECONDS}, NULL); /* before Linux 5.16 */
 	set_sleeping(s, 0);
-	want_keyframes(s);
 	for (uint32_t i = 0; i < s->processes.count; i++) {
 		if (must_look(s->processes.items[i])) {
 			bury_the_dead(s);
@@ -866,13 +877,18 @@ static void serve_until_alone(struct supervisor *s)
 
 	while (s->processes.count || s->followed.count) {
 		struct process *latest;
-		if (serve_all(s)) {
-			last = nanoseconds();
+		uint64_t now;
+		bool served = serve_all(s);
+		now = nanoseconds();
+		if (s->logs)
+			look_after_keyframes(s, now);
+		if (served) {
+			last = now;
 		} else if ((latest = s->latest) && !latest->group->moving &&
 		           (space_translate_expected(latest->space, &latest->memory) ||
 		                   space_translate_ahead(latest->space, &latest->memory))) {
 			continue;
-		} else if (nanoseconds() - last > SPIN_NANOSECONDS) {
+		} else if (now - last > SPIN_NANOSECONDS) {
 			sleep_until_rung(s);
 			last = nanoseconds() - SPIN_NANOSECONDS / 2;
 		} else {

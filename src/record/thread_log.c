@@ -96,6 +96,17 @@ static void append(struct thread_log *log, const uint8_t *from, const uint8_t *t
 		buffer_bytes(&log->stretch, from, (size_t)(to - from));
 }
 
+/* After damage: can the stretch be replayed without what came before? */
+static bool begins_anew(struct thread_log *log, const uint8_t *bytes, size_t size)
+{
+	struct event event;
+
+	decoder_init(&log->decoder, bytes, size);
+	bool anew = decoder_next(&log->decoder, &event) == DECODE_EVENT && event.keyframe.leans_on == 0;
+	decoder_init(&log->decoder, NULL, 0);
+	return anew;
+}
+
 enum recording_status thread_log_take(
         struct thread_log *log, struct writer *writer, const uint8_t *bytes, size_t size)
 {
@@ -103,10 +114,8 @@ enum recording_status thread_log_take(
 	struct event event;
 	enum decode_status found;
 
-	if (log->damaged && size && *bytes == EVENT_KEYFRAME) {
-		log->damaged = false;
-		decoder_init(&log->decoder, NULL, 0);
-	}
+	if (log->damaged)
+		log->damaged = !begins_anew(log, bytes, size);
 	if (log->damaged)
 		return RECORDING_OK;
 	decoder_continue(&log->decoder, bytes, size);

@@ -32,7 +32,11 @@ enum section_type {
 	SECTION_CODE,
 };
 
-enum section_codec { CODEC_NONE, CODEC_ZSTD };
+enum section_codec {
+	CODEC_NONE,
+	CODEC_ZSTD,
+	CODEC_COLUMNS, /* zstd of what columns.h makes of the content; stretches only */
+};
 
 #define SECTION_HEADER_SIZE 64
 

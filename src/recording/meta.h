@@ -29,6 +29,7 @@
 #define META_SEGMENTS       "segments"      /* texts, "BASE SIZE" in hex: of the code cache */
 #define META_INTERVAL       "interval"      /* instructions from one keyframe to the next; 0: not by them */
 #define META_INTERVAL_TIME  "interval-time" /* ns from one keyframe to the next; 0: not by time */
+#define META_BOUND          "bound"         /* stretches that a keyframe may lean on */
 
 enum meta_type { META_NUMBER = 1, META_TEXT, META_TEXTS };
 

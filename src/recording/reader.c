@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "recording/columns.h"
+
 #include "recording/cursor.h"
 
 static enum recording_status fail(struct reader *reader, enum recording_status status, uint64_t offset)
@@ -247,13 +249,13 @@ const struct section *reader_find(
 /* A zstd block of at least four bytes makes at most 128 KB: more than that is a lie. */
 static bool size_is_possible(const struct section *section)
 {
-	return section->codec == CODEC_ZSTD ? section->raw_size >> 17 <= section->stored_size / 4
-	                                    : section->raw_size == section->stored_size;
+	return section->codec == CODEC_NONE ? section->raw_size == section->stored_size
+	                                    : section->raw_size >> 17 <= section->stored_size / 4;
 }
 
 static enum recording_status check_sizes(struct reader *reader, const struct section *section)
 {
-	if (section->codec != CODEC_NONE && section->codec != CODEC_ZSTD)
+	if (section->codec > CODEC_COLUMNS)
 		return reader_fail(reader, section, RECORDING_FEATURES);
 	if (!size_is_possible(section))
 		return reader_fail(reader, section, RECORDING_MALFORMED);
@@ -279,22 +281,41 @@ enum recording_status reader_load_stored(
 	return status;
 }
 
-/* One frame that says its size, which is the section's. */
-static enum recording_status decompress(
-        struct reader *reader, const struct section *section, const uint8_t *stored, uint8_t **bytes)
+/* One frame that says its size: that of the content, or what columns make of that. */
+static enum recording_status decompress(struct reader *reader, const struct section *section,
+        const uint8_t *stored, size_t *size, uint8_t **bytes)
 {
-	size_t raw_size = section->raw_size, stored_size = section->stored_size;
+	size_t stored_size = section->stored_size;
+	unsigned long long frame = ZSTD_getFrameContentSize(stored, stored_size);
 
-	if (ZSTD_getFrameContentSize(stored, stored_size) != raw_size ||
-	        ZSTD_findFrameCompressedSize(stored, stored_size) != stored_size)
+	if (section->codec == CODEC_COLUMNS && frame <= COLUMNS_SIZE_LIMIT(section->raw_size))
+		*size = frame;
+	if (frame != *size || ZSTD_findFrameCompressedSize(stored, stored_size) != stored_size)
 		return reader_fail(reader, section, RECORDING_COMPRESSION);
-	*bytes = malloc(raw_size ? raw_size : 1);
+	*bytes = malloc(*size ? *size : 1);
 	if (!*bytes)
 		return reader_fail(reader, section, RECORDING_MEMORY);
-	if (ZSTD_decompress(*bytes, raw_size, stored, stored_size) == raw_size)
+	if (ZSTD_decompress(*bytes, *size, stored, stored_size) == *size)
 		return RECORDING_OK;
 	free(*bytes);
 	return reader_fail(reader, section, RECORDING_COMPRESSION);
+}
+
+static enum recording_status merge(
+        struct reader *reader, const struct section *section, uint8_t *columns, size_t size, uint8_t **bytes)
+{
+	enum recording_status status = RECORDING_OK;
+
+	*bytes = malloc(section->raw_size ? section->raw_size : 1);
+	if (!*bytes)
+		status = RECORDING_MEMORY;
+	else if (!columns_merge(columns, size, *bytes, section->raw_size))
+		status = RECORDING_MALFORMED;
+	free(columns);
+	if (!status)
+		return status;
+	free(*bytes);
+	return reader_fail(reader, section, status);
 }
 
 enum recording_status reader_load(struct reader *reader, const struct section *section, uint8_t **bytes)
@@ -310,7 +331,9 @@ enum recording_status reader_load(struct reader *reader, const struct section *s
 		*bytes = stored;
 		return RECORDING_OK;
 	}
-	status = decompress(reader, section, stored, bytes);
+	size_t size = section->raw_size;
+	status = decompress(reader, section, stored, &size, bytes);
 	free(stored);
-	return status;
+	return !status && section->codec == CODEC_COLUMNS ? merge(reader, section, *bytes, size, bytes)
+	                                                  : status;
 }

@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "recording/columns.h"
+
 static enum recording_status fail(struct writer *writer, enum recording_status status)
 {
 	writer->error = (struct recording_error){.status = status, .offset = writer->size};
@@ -153,6 +155,17 @@ static bool compress(struct writer *writer, struct section *section, const void 
 	return true;
 }
 
+/* The same, by way of columns. False also where the bytes are no events. */
+static bool compress_columns(struct writer *writer, struct section *section, const void *bytes, size_t size)
+{
+	struct buffer columns = {0};
+	bool done = columns_split(bytes, size, &columns) &&
+	            compress(writer, section, columns.bytes, columns.size) && section->stored_size < size;
+
+	buffer_deinit(&columns);
+	return done;
+}
+
 static enum recording_status remember(struct writer *writer, uint64_t offset, const uint8_t *header)
 {
 	buffer_u64(&writer->index, offset);
@@ -177,11 +190,11 @@ enum recording_status writer_add(
 	struct section section = *what;
 
 	section.raw_size = section.stored_size = size;
-	if (section.codec == CODEC_ZSTD) {
-		if (compress(writer, &section, bytes, size))
-			bytes = writer->packed.bytes;
-		else
-			section.codec = CODEC_NONE;
+	if (section.codec == CODEC_COLUMNS && compress_columns(writer, &section, bytes, size)) {
+		bytes = writer->packed.bytes;
+	} else if (section.codec != CODEC_NONE) {
+		section.codec = compress(writer, &section, bytes, size) ? CODEC_ZSTD : CODEC_NONE;
+		bytes = section.codec == CODEC_NONE ? bytes : writer->packed.bytes;
 	}
 	section.checksum = container_checksum(bytes, section.stored_size);
 	return writer_add_stored(writer, &section, bytes);

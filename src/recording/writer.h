@@ -16,7 +16,7 @@
 #include "recording/container.h"
 #include "recording/status.h"
 
-#define WRITER_DEFAULT_LEVEL 3 /* of zstd */
+#define WRITER_DEFAULT_LEVEL 6 /* of zstd */
 
 struct writer {
 	int fd;

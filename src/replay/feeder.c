@@ -140,20 +140,28 @@ static void close_stretch(struct feeder *feeder)
 	feeder->section = NULL;
 }
 
+static uint8_t *load_stretch(struct feeder *feeder, const struct section *section)
+{
+	char text[128];
+	uint8_t *bytes;
+
+	if (!stretch_read(feeder->reader, section, &bytes))
+		return bytes;
+	fail(feeder, "thread %u, stretch %u: %s", stretch_thread(section), stretch_number(section),
+	        recording_error_text(&feeder->reader->error, text, sizeof text));
+	return NULL;
+}
+
 /* Loads a stretch and decodes its keyframe. */
 static bool open_stretch(struct feeder *feeder, size_t number)
 {
 	const struct section *section = feeder->timeline->stretches[number];
-	char text[128];
 
 	close_stretch(feeder);
 	feeder->stretch = number + 1;
-	if (stretch_read(feeder->reader, section, &feeder->bytes)) {
-		feeder->bytes = NULL;
-		fail(feeder, "thread %u, stretch %u: %s", stretch_thread(section), stretch_number(section),
-		        recording_error_text(&feeder->reader->error, text, sizeof text));
+	feeder->bytes = load_stretch(feeder, section);
+	if (!feeder->bytes)
 		return false;
-	}
 	feeder->section = section;
 	decoder_init(&feeder->decoder, feeder->bytes, section->raw_size);
 	next_event(feeder);
@@ -194,24 +202,37 @@ static size_t first_stretch(const struct feeder *feeder, size_t first)
 	return found;
 }
 
-/* Goes on with the first stretch that stands for itself, if the thread has one among those from `i` on. */
+/* Is all there that the keyframe of the open stretch leans on? */
+static bool has_what_it_leans_on(const struct feeder *feeder)
+{
+	const struct timeline *timeline = feeder->timeline;
+	size_t number = feeder->stretch - 1, count = feeder->event.keyframe.leans_on;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i >= number || !timeline_continues(timeline, number - i))
+			return false;
+	}
+	return true;
+}
+
+/* Goes on with the first stretch that needs nothing which is lost, if the thread has one from `i` on. */
 static void begin_behind(struct feeder *feeder, size_t i)
 {
 	size_t next = timeline_next_thread(feeder->timeline, i);
 
 	for (; i < next && i < feeder->until; i++) {
-		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
+		if (!open_stretch(feeder, i) || has_what_it_leans_on(feeder))
 			return;
-		feeder->skipped += !feeder->passed_on;
+		feeder->skipped++;
 	}
 	close_stretch(feeder);
 }
 
-/* A new thread: from the last keyframe before the wanted position that leans on nothing. */
+/* A new thread: from the last keyframe before the wanted position that can be begun from. */
 static void begin_thread(struct feeder *feeder, size_t first)
 {
 	for (size_t i = first_stretch(feeder, first); i > first; i--) {
-		if (!open_stretch(feeder, i) || feeder->event.keyframe.leans_on == 0)
+		if (!open_stretch(feeder, i) || has_what_it_leans_on(feeder))
 			return;
 	}
 	begin_behind(feeder, first);
@@ -228,16 +249,13 @@ static void begin(struct feeder *feeder)
 		begin_behind(feeder, first);
 	else
 		begin_thread(feeder, first);
-	feeder->passed_on = false;
 }
 
 /* Takes more from the schedule. */
 static void take(struct feeder *feeder)
 {
-	if (schedule_take(feeder->schedule, &feeder->stretch, &feeder->until)) {
-		feeder->passed_on = timeline_continues(feeder->timeline, feeder->stretch);
+	if (schedule_take(feeder->schedule, &feeder->stretch, &feeder->until))
 		return;
-	}
 	put_report(feeder, NOTICE_FINISHED, feeder->position, 0);
 	feeder->finished = true;
 }
@@ -299,23 +317,27 @@ static void feed_keyframe(struct feeder *feeder)
 
 	if (feeder->running)
 		compare_keyframe(feeder, has_vectors, vectors);
-	/* From here on it is another session's, unless it leans on what this one has replayed. */
-	if (feeder->running && keyframe->leans_on == 0 && feeder->stretch > feeder->until) {
+	/* From here on it is another session's. */
+	if (feeder->running && feeder->stretch > feeder->until) {
 		leave_thread(feeder);
 		return;
 	}
 	feeder->start = position;
 	feeder->keyframes++;
-	if (fresh || keyframe->leans_on == 0) {
-		struct feed_state *state = put_state(feeder, FEED_STATE, position,
-		        FEED_HAS_BASES | (keyframe->leans_on ? 0 : FEED_HAS_EMPTY), &keyframe->registers,
-		        has_vectors ? vectors : NULL);
-		state->fs_base = keyframe->fs_base;
-		state->gs_base = keyframe->gs_base;
-	}
+	struct feed_state *state = put_state(feeder, FEED_STATE, position, FEED_HAS_BASES | FEED_HAS_EMPTY,
+	        &keyframe->registers, has_vectors ? vectors : NULL);
+	state->fs_base = keyframe->fs_base;
+	state->gs_base = keyframe->gs_base;
 	if (fresh)
 		put_code(feeder, position, 0);
 	feeder->running = true;
+	if (!has_what_it_leans_on(feeder)) {
+		fail(feeder, "thread %u, stretch %u leans on %u before it, which are not there",
+		        stretch_thread(feeder->section), stretch_number(feeder->section), keyframe->leans_on);
+		return;
+	}
+	feeder->before_end = feeder->stretch - 1;
+	feeder->before_stretch = feeder->before_end - keyframe->leans_on;
 }
 
 static bool is_ours(const struct feeder *feeder, uint64_t address)
@@ -328,21 +350,57 @@ static bool is_ours(const struct feeder *feeder, uint64_t address)
 	return address >= USER_ADDRESS_END;
 }
 
-static void feed_patch(struct feeder *feeder)
+static void put_patch(struct feeder *feeder, uint64_t position, const struct event_patch *patch)
 {
-	const struct event_patch *patch = &feeder->event.patch;
 	unsigned count = 0;
 
 	if (is_ours(feeder, patch->address)) {
 		fail(feeder, "thread %u, position %lu: a patch at %#lx, where the program had no memory",
-		        stretch_thread(feeder->section), feeder->event.position, patch->address);
+		        stretch_thread(feeder->section), position, patch->address);
 		return;
 	}
-	struct feed_patch *record = put(feeder, FEED_PATCH, feeder->event.position, patch->mask,
+	struct feed_patch *record = put(feeder, FEED_PATCH, position, patch->mask,
 	        sizeof *record + 8 * (size_t)__builtin_popcount(patch->mask));
 	record->address = patch->address;
 	for (unsigned left = patch->mask; left; left &= left - 1)
 		record->words[count++] = patch->words[__builtin_ctz(left)];
+}
+
+static void feed_patch(struct feeder *feeder)
+{
+	put_patch(feeder, feeder->event.position, &feeder->event.patch);
+}
+
+static void end_before(struct feeder *feeder)
+{
+	free(feeder->before_bytes);
+	feeder->before_bytes = NULL;
+}
+
+/* Of a stretch before a keyframe that leans on it only the patches count, all of them at the keyframe. */
+static void feed_before(struct feeder *feeder)
+{
+	const struct section *section = feeder->timeline->stretches[feeder->before_stretch];
+	enum decode_status status;
+	struct event event;
+
+	if (!feeder->before_bytes) {
+		feeder->before_bytes = load_stretch(feeder, section);
+		if (feeder->before_bytes)
+			decoder_init(&feeder->before, feeder->before_bytes, section->raw_size);
+		return;
+	}
+	status = decoder_next(&feeder->before, &event);
+	if (status == DECODE_EVENT) {
+		if (event.kind == EVENT_PATCH)
+			put_patch(feeder, feeder->start, &event.patch);
+		return;
+	}
+	if (status != DECODE_END)
+		fail(feeder, "thread %u, byte %zu of stretch %u: %s", stretch_thread(section),
+		        feeder->before.error_offset, stretch_number(section), decode_status_text(status));
+	end_before(feeder);
+	feeder->before_stretch++;
 }
 
 static void feed_signal(struct feeder *feeder)
@@ -482,7 +540,9 @@ static void feed_next(struct feeder *feeder)
 {
 	const struct timeline *timeline = feeder->timeline;
 
-	if (feeder->section && feeder->status == DECODE_EVENT) {
+	if (feeder->section && feeder->before_stretch < feeder->before_end) {
+		feed_before(feeder);
+	} else if (feeder->section && feeder->status == DECODE_EVENT) {
 		feed_event(feeder);
 	} else if (feeder->section) {
 		if (timeline_continues(timeline, feeder->stretch) && feeder->status == DECODE_END)
@@ -530,6 +590,7 @@ void feeder_init(struct feeder *feeder, struct reader *reader, const struct time
 void feeder_deinit(struct feeder *feeder)
 {
 	close_stretch(feeder);
+	end_before(feeder);
 	for (uint32_t i = 0; i < feeder->notices.count; i++)
 		free(feeder->notices.items[i]);
 	vector_free(&feeder->notices);

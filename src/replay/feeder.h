@@ -2,9 +2,9 @@
  * From a recording to the feed: decodes the events of one thread after the other, stretch
  * by stretch, and writes the records that the stub applies (target/feed.h).
  *
- * It feeds what it takes from the schedule. A stretch whose keyframe leans on the one before
- * it belongs to whoever replays that one; and who replays a stretch also compares what it
- * comes to with the keyframe behind it.
+ * It feeds what it takes from the schedule. Of the stretches that a keyframe leans on it feeds
+ * the patches, whoever replays them; and who replays a stretch also compares what it comes to
+ * with the keyframe behind it.
  *
  * Where the replayer has to look at the thread, a report record stands in the feed, and a
  * notice says what it is for.
@@ -58,11 +58,14 @@ struct feeder {
 	struct feeder_options options;
 	struct schedule *schedule;
 	size_t stretch, until;         /* the next one to load; behind the last one to begin with */
-	bool passed_on;                /* another session has replayed up to here, and what leans on that */
 	const struct section *section; /* the one that is being decoded, or NULL */
 	uint8_t *bytes;
 	struct decoder decoder;
-	struct event event; /* the next one */
+	struct decoder before; /* of the stretches that the keyframe leans on */
+	size_t before_stretch; /* which of them it is at, */
+	size_t before_end;     /* and where they end */
+	uint8_t *before_bytes; /* or NULL: it is to be loaded */
+	struct event event;    /* the next one */
 	enum decode_status status;
 	bool running; /* the thread is somewhere, and goes on with the next event */
 	bool finished;

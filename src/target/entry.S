@@ -75,6 +75,7 @@ stub_image:
 	.quad	stub_end - stub_image
 	.quad	start_entry - stub_image
 	.quad	resume - stub_image
+	.quad	fetched - stub_image
 	.quad	routine_exit - stub_image
 	.quad	routine_miss - stub_image
 	.quad	routine_syscall - stub_image
@@ -181,6 +182,13 @@ resume_by_table:
 	mov	%cx, %r11w
 	jmp	*(,%r11,8)
 resume_window_end:
+
+/* Where the supervisor puts a thread that it has taken out of translated code, see record/keyframes.c. */
+fetched:
+	mov	SLOT(SLOT_THREAD), %rdi
+	xor	%ebp, %ebp
+	call	log_keyframe
+	jmp	resume
 
 /* The thread leaves for good, see release(). */
 	.globl	release_entry

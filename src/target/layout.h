@@ -85,6 +85,7 @@ struct stub_header {
 	uint64_t size;
 	uint64_t start;
 	uint64_t resume;
+	uint64_t fetched;
 	uint64_t routines[ROUTINE_COUNT];
 };
 
@@ -148,6 +149,7 @@ struct info {
 	uint32_t mode;                   /* enum mode */
 	uint32_t cpu_level; /* CPUID tells of no more than x86-64-v2 (2), v3 (3); 0: all that we offer */
 	uint32_t dictionary_bits;
+	uint32_t bound;      /* of stretches that a keyframe may lean on */
 	uint64_t interval;   /* instructions from one keyframe to the next */
 	uint32_t low_memory; /* see struct translate_request */
 	uint32_t window_count;
@@ -248,6 +250,7 @@ struct log {
 	int32_t tid;       /* by the process's own count; 0: nobody's */
 	uint32_t wanted;   /* the supervisor wants a keyframe */
 	uint64_t position; /* of the last event */
+	uint64_t keyframe; /* position of the last one */
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000

@@ -90,8 +90,7 @@ static uint64_t now(int clock)
 
 /* ---- keyframes ---- */
 
-/* From here on replay needs nothing from before: the shadow is empty. The state is complete in thread.regs.
- */
+/* The shadow is what replay will have: nothing, or the image. The state is complete in thread.regs. */
 static void keyframe(struct thread *thread)
 {
 	uint8_t *at = room(thread);
@@ -103,13 +102,14 @@ static void keyframe(struct thread *thread)
 	        .registers = registers_of(thread),
 	        .fs_base = read_fs_base(),
 	        .gs_base = thread->slots[SLOT_PROGRAM_GS],
+	        .leans_on = thread->leans_on,
 	        .realtime = now(0),
 	        .monotonic = now(1),
 	        .xsave = save_vectors(thread),
 	};
 	commit(thread, encode_keyframe(coder_of(thread->log), at, here, &event), here);
 	thread->stretch = 0;
-	thread->keyframe = here;
+	thread->log->keyframe = here;
 	thread->code_pieces = 0;
 	note_code(thread, here);
 	order_keyframe(thread, here);
@@ -142,6 +142,7 @@ void log_begin(struct thread *thread, uint32_t parent)
 	coder_init(coder_of(log), (struct dictionary_entry *)((char *)log + LOG_ENTRIES),
 	        info()->dictionary_bits);
 	thread->log = log;
+	thread->leans_on = 0;
 	keyframe(thread);
 }
 
@@ -149,7 +150,7 @@ bool log_due(const struct thread *thread, uint64_t here)
 {
 	if (!thread->log || process()->seccomp)
 		return false;
-	return here - thread->keyframe >= info()->interval || thread->stretch >= STRETCH_MAXIMUM ||
+	return here - thread->log->keyframe >= info()->interval || thread->stretch >= STRETCH_MAXIMUM ||
 	       __atomic_load_n(&thread->log->wanted, __ATOMIC_RELAXED);
 }
 
@@ -160,7 +161,11 @@ void log_keyframe(struct thread *thread)
 		return;
 	thread->log->wanted = 0;
 	hand_over(thread, LOG_KEYFRAME);
-	shadow_forget_all(thread);
+	bool leans = thread->leans_on < info()->bound && !image_full(thread);
+	thread->leans_on = leans ? thread->leans_on + 1 : 0;
+	shadow_forget_all(thread, leans);
+	if (leans)
+		image_restore(thread);
 	keyframe(thread);
 }
 
@@ -179,12 +184,15 @@ void log_order(struct thread *thread, uint64_t here, const struct event_order *o
 		commit(thread, encode_order(coder_of(thread->log), at, here, order), here);
 }
 
-void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const void *words)
+void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const uint64_t *words)
 {
 	uint8_t *at = room(thread);
 
-	if (at)
-		commit(thread, encode_patch(coder_of(thread->log), at, here, line, mask, words), here);
+	if (!at)
+		return;
+	commit(thread, encode_patch(coder_of(thread->log), at, here, line, mask, words), here);
+	if (info()->bound)
+		image_patch(thread, line, mask, words);
 }
 
 /* `before`: the registers at the call; those of the thread are as the call left them. */

@@ -217,8 +217,18 @@ void surface(struct thread *thread)
 	if (!code_lookup(target, &place))
 		stub_panic("no record of code at", target);
 	thread->regs.pc = place.pc;
+	thread->step_armed = 0; /* see step_again */
 	thread->slots[SLOT_TARGET] = 0;
 	((uint64_t *)(place.slots + thread->distance))[SLOT_POSITION] += (int64_t)place.executed;
+}
+
+/* A program that steps over the instruction comes to its start once more: nothing was executed until then. */
+static void step_again(struct thread *thread)
+{
+	struct code_place place;
+
+	if ((thread->regs.flags & FLAG_TF) && code_lookup(thread->inside, &place) && place.boundary)
+		thread->step_armed = 0;
 }
 
 void handle_access(struct thread *thread)
@@ -231,6 +241,7 @@ void handle_access(struct thread *thread)
 	thread->faulted = 0;
 	thread->counted = 0;
 	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
+	step_again(thread);
 	if (what & ACCESS_READ)
 		possible = check_loaded(thread, here, address, size);
 	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing.
@@ -437,31 +448,37 @@ bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t argume
 	return true;
 }
 
-/* Everything but the pages in there that are the stub's own. */
-static void empty_around_us(const struct thread *thread, uint64_t start, uint64_t end)
+/* The stub's own pages in the shadow of a segment. */
+static struct range own_pages(const struct thread *thread, uint32_t segment, bool keep_image)
 {
-	struct process *p = process();
+	uint64_t own = process()->segments[segment].base + LAYOUT_THREADS + thread->distance;
+	uint64_t end = keep_image && segment == 0 ? image_range(thread).end : own + THREAD_STRIDE;
 
-	for (uint32_t i = 0; i < p->segment_count; i++) {
-		uint64_t own = p->segments[i].base + LAYOUT_THREADS + thread->distance;
-		if (own < start || own >= end)
+	return (struct range){own & ~0xffful, (end + 0xfff) & ~0xffful};
+}
+
+/* Everything but these. */
+static void empty_around_us(const struct thread *thread, uint64_t start, uint64_t end, bool keep_image)
+{
+	for (uint32_t i = 0; i < process()->segment_count; i++) {
+		struct range own = own_pages(thread, i, keep_image);
+		if (own.start < start || own.start >= end)
 			continue;
-		empty_around_us(thread, start, own & ~0xffful);
-		start = (own + THREAD_STRIDE + 0xfff) & ~0xffful;
-		empty_around_us(thread, start, end);
+		empty_around_us(thread, start, own.start, keep_image);
+		empty_around_us(thread, own.end, end, keep_image);
 		return;
 	}
 	if (start < end)
 		syscall3(__NR_madvise, start, end - start, K_MADV_DONTNEED);
 }
 
-void shadow_forget_all(struct thread *thread)
+void shadow_forget_all(struct thread *thread, bool keep_image)
 {
 	struct process *p = process();
 
 	for (uint32_t n = 0; n < p->window_count; n++) {
 		struct range shadow = shadow_range(p->windows[n], thread->distance);
-		empty_around_us(thread, shadow.start, shadow.end);
+		empty_around_us(thread, shadow.start, shadow.end, keep_image);
 	}
 }
 

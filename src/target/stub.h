@@ -47,8 +47,8 @@ struct thread {
 	uint64_t distance; /* of its own memory, and of its shadow while recording */
 	uint64_t
 	        inside; /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
-	uint64_t keyframe;          /* position of the last one */
-	uint64_t stretch;           /* bytes logged since */
+	uint64_t stretch;           /* bytes logged since the last keyframe */
+	uint32_t leans_on;          /* stretches before that keyframe that replay has to read */
 	uint32_t code_pieces;       /* of the code history, as last logged */
 	uint64_t clock, told;       /* see order.c: the thread's own, and what its log says of it */
 	uint64_t entered;           /* stamp of the system call that is being made */
@@ -245,7 +245,8 @@ bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uin
 bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
 bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
-void shadow_forget_all(struct thread *thread);
+/* At a keyframe. */
+void shadow_forget_all(struct thread *thread, bool keep_image);
 /* Gives memory to a thread that has not been there before. */
 long shadow_map(uint64_t number);
 void shadow_start(void);
@@ -264,6 +265,15 @@ long load_program(struct thread *thread, void *to, uint64_t from, size_t size);
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
 void surface(struct thread *thread);
 
+/* ---- image.c ---- */
+/* Where it lies. Empty memory is an empty image. */
+struct range image_range(const struct thread *thread);
+void image_patch(const struct thread *thread, uint64_t line, uint8_t mask, const uint64_t *words);
+/* It could not take in all patches. */
+bool image_full(const struct thread *thread);
+/* Makes the shadow, which is empty, the image. */
+void image_restore(const struct thread *thread);
+
 /* ---- log.c ---- */
 #define XSAVE_BYTES   832 /* x87, SSE, AVX */
 #define LOG_NO_PARENT UINT32_MAX
@@ -277,7 +287,7 @@ enum {
 void log_begin(struct thread *thread, uint32_t parent);
 bool log_due(const struct thread *thread, uint64_t here);
 void log_keyframe(struct thread *thread);
-void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const void *words);
+void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const uint64_t *words);
 void log_syscall(struct thread *thread, uint64_t here, const struct registers *before, bool forgets);
 void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
 /* Whose state it is: rt_sigreturn's, or that of an instruction which the log keeps instead of executing it.

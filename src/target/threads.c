@@ -268,7 +268,7 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 	struct thread *child = thread_at(number);
 	thread_prepare(child, number);
 	if (recording())
-		shadow_forget_all(child);
+		shadow_forget_all(child, false);
 	child->regs = thread->regs;
 	child_registers(child, plan);
 	order_begin(child, thread);

@@ -12,6 +12,7 @@
 
 #include "recording/code_history.h"
 #include "recording/codelog.h"
+#include "recording/columns.h"
 #include "recording/decode.h"
 #include "recording/encode.h"
 #include "recording/meta.h"
@@ -110,6 +111,27 @@ static void read_events(const uint8_t *bytes, size_t size)
 	}
 	require(again.status == DECODE_EVENT && again.cursor.at == again.cursor.end);
 	buffer_deinit(&log);
+}
+
+/* Two bytes say how many bytes of events there are. Those of events that make sense are split again. */
+static void read_columns(const uint8_t *bytes, size_t size)
+{
+	struct buffer columns = {0};
+
+	if (size < 2)
+		return;
+	size_t events_size = (size_t)(bytes[0] | bytes[1] << 8);
+	uint8_t *events = malloc(events_size + 1), *again = malloc(events_size + 1);
+	require(events && again);
+	if (columns_merge(bytes + 2, size - 2, events, events_size) &&
+	        columns_split(events, events_size, &columns)) {
+		require(columns.size <= COLUMNS_SIZE_LIMIT(events_size));
+		require(columns_merge(columns.bytes, columns.size, again, events_size));
+		require(!memcmp(events, again, events_size));
+	}
+	buffer_deinit(&columns);
+	free(events);
+	free(again);
 }
 
 static void read_elf(const uint8_t *bytes, size_t size)
@@ -225,6 +247,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	        [READER_THREAD] = read_thread,
 	        [READER_ELF] = read_elf,
 	        [READER_CODE] = read_code,
+	        [READER_COLUMNS] = read_columns,
 	};
 
 	if (size && bytes[0] < READER_COUNT)

@@ -12,6 +12,7 @@
 #include "../unit/recording_random.h"
 #include "recording/code_history.h"
 #include "recording/codelog.h"
+#include "recording/columns.h"
 #include "recording/meta.h"
 #include "recording/packed_file.h"
 #include "recording/stretch.h"
@@ -58,6 +59,20 @@ static size_t short_stretch(unsigned dictionary_bits, uint64_t seed, uint8_t *by
 		i++;
 	}
 	return (size_t)(at - bytes);
+}
+
+static void column_seed(void)
+{
+	static uint8_t bytes[64 * ENCODE_MAXIMUM];
+	size_t size = short_stretch(6, 5, bytes);
+	struct buffer columns = {0};
+
+	buffer_u8(&columns, (uint8_t)size);
+	buffer_u8(&columns, (uint8_t)(size >> 8));
+	if (!columns_split(bytes, size, &columns))
+		errx(1, "no columns");
+	write_seed("columns", READER_COLUMNS, columns.bytes, columns.size);
+	buffer_deinit(&columns);
 }
 
 static void event_seeds(void)
@@ -142,7 +157,7 @@ static void section_seeds(void)
 static void container_seed(const char *name, bool compressed, bool finished)
 {
 	static uint8_t bytes[64 * ENCODE_MAXIMUM];
-	struct section stretch = {.type = SECTION_STRETCH, .codec = compressed ? CODEC_ZSTD : CODEC_NONE};
+	struct section stretch = {.type = SECTION_STRETCH, .codec = compressed ? CODEC_COLUMNS : CODEC_NONE};
 	struct writer writer;
 	struct meta meta = facts();
 	struct codelog log = files();
@@ -203,6 +218,7 @@ int main(int argc, char **argv)
 		errx(2, "usage: fuzz-seeds DIRECTORY");
 	directory = argv[1];
 	event_seeds();
+	column_seed();
 	section_seeds();
 	container_seed("container", true, true);
 	container_seed("container-raw", false, true);

@@ -116,9 +116,10 @@ static struct dictionary_entry entries[2][DICTIONARY_MAXIMUM];
 static struct coder coders[2];
 static uint8_t bytes[1 << 20];
 
-static uint8_t *keyframe(uint8_t *at, unsigned thread, uint64_t position)
+static uint8_t *leaning_keyframe(uint8_t *at, unsigned thread, uint64_t position, uint32_t leans_on)
 {
 	const struct event_keyframe event = {
+	        .leans_on = leans_on,
 	        .registers = {.pc = 0x401000},
 	        .monotonic = 5000 + position,
 	        .realtime = 1,
@@ -126,6 +127,11 @@ static uint8_t *keyframe(uint8_t *at, unsigned thread, uint64_t position)
 
 	coder_init(&coders[thread], entries[thread], 6);
 	return encode_keyframe(&coders[thread], at, position, &event);
+}
+
+static uint8_t *keyframe(uint8_t *at, unsigned thread, uint64_t position)
+{
+	return leaning_keyframe(at, thread, position, 0);
 }
 
 static uint8_t *call(uint8_t *at, unsigned thread, uint64_t position, uint64_t number)
@@ -298,27 +304,48 @@ static void damaged_log(void **state)
 	expect_stretch(0, 1, 1000, 1100, 2);
 }
 
-static void keyframes_are_wanted(void **state)
+/* Nor can it be replayed what leans on what was damaged. */
+static void damaged_log_is_leaned_on(void **state)
+{
+	char said[1024];
+	uint8_t *at;
+
+	(void)state;
+	at = call(keyframe(bytes, 0, 0), 0, 10, 1);
+	*at++ = 0x0f; /* no such event */
+	give(0, at, 10, LOG_KEYFRAME);
+	give(0, call(leaning_keyframe(bytes, 0, 1000, 1), 0, 1010, 1), 1010, LOG_KEYFRAME);
+	give(0, call(leaning_keyframe(bytes, 0, 2000, 2), 0, 2010, 1), 2010, LOG_KEYFRAME);
+	give(0, call(keyframe(bytes, 0, 3000), 0, 3010, 1), 3010, LOG_KEYFRAME);
+	give(0, end_of(leaning_keyframe(bytes, 0, 4000, 1), 0, 4100, END_EXIT, 0), 4100, LOG_ENDED);
+	finish(said, sizeof said);
+	assert_int_equal(reader_open(&reader, path), RECORDING_OK);
+	expect_stretch(0, 1, 3000, 4000, 2);
+	expect_stretch(0, 2, 4000, 4100, 2);
+	assert_null(reader_find(&reader, SECTION_STRETCH, stretch_id(0, 3), NULL));
+}
+
+static void keyframes_are_due(void **state)
 {
 	struct log log = {.id = 0};
 
 	(void)state;
 	give(0, call(keyframe(bytes, 0, 0), 0, 10, 1), 10, LOG_FULL);
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == UINT64_MAX);
 	options.interval_time = 1;
-	assert_true(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == 0);
 	options.interval_time = UINT64_C(1) << 62;
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_in_range(recorder_keyframe_in(recorder, &log), UINT64_C(1) << 61, UINT64_C(1) << 62);
 	uint8_t *at = bytes;
 	while (at < bytes + sizeof bytes - ENCODE_SYSCALL_MAXIMUM)
 		at = call(at, 0, 10, 1);
 	for (int i = 0; i < 40; i++)
 		give(0, at, 10, LOG_FULL);
-	assert_true(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == 0);
 	give(0, bytes, 10, LOG_KEYFRAME);
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) > 0);
 	log.id = UINT32_MAX;
-	assert_false(recorder_wants_keyframe(recorder, &log));
+	assert_true(recorder_keyframe_in(recorder, &log) == UINT64_MAX);
 	finish_and_open();
 }
 
@@ -624,7 +651,8 @@ int main(void)
 	        TEST(facts_are_there),
 	        TEST(killed),
 	        TEST(damaged_log),
-	        TEST(keyframes_are_wanted),
+	        TEST(damaged_log_is_leaned_on),
+	        TEST(keyframes_are_due),
 	        TEST(file_code_is_one_piece),
 	        TEST(patched_code_is_bytes),
 	        TEST(patches_outlive_the_file),

@@ -325,8 +325,15 @@ static void hostile_sizes(void **state)
 	assert_int_equal(load_made_up(zstd, packed, size, UINT64_MAX), RECORDING_MALFORMED);
 	none.raw_size++;
 	assert_int_equal(load_made_up(none, packed, size, limit), RECORDING_MALFORMED);
-	none.codec = 2;
+	none.codec = CODEC_COLUMNS + 1;
 	assert_int_equal(load_made_up(none, packed, size, limit), RECORDING_FEATURES);
+	/* a frame of columns that are none, of events that could be so large, and that could not */
+	struct section columns = {.codec = CODEC_COLUMNS, .raw_size = sizeof zeros};
+	assert_int_equal(load_made_up(columns, packed, size, limit), RECORDING_MALFORMED);
+	columns.raw_size = sizeof zeros / 2 - 64;
+	assert_int_equal(load_made_up(columns, packed, size, limit), RECORDING_COMPRESSION);
+	columns.raw_size = UINT64_MAX / 2;
+	assert_int_equal(load_made_up(columns, packed, size, UINT64_MAX), RECORDING_MALFORMED);
 }
 
 /* ---- writing ---- */

@@ -13,6 +13,7 @@
 #include "recording/decode.h"
 #include "recording/encode.h"
 #include "recording_random.h"
+#include "recording/columns.h"
 
 #define COUNT 200
 
@@ -401,6 +402,63 @@ static void corrupted_logs(void **state)
 	}
 }
 
+/* ---- columns ---- */
+
+static void columns_come_back(void **state)
+{
+	static uint8_t merged[sizeof bytes];
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 200; seed++) {
+		size_t size = make_stretch(seed, seed % 11, 1 + seed % COUNT);
+		struct buffer columns = {0};
+		assert_true(columns_split(bytes, size, &columns));
+		assert_true(columns.size >= size && columns.size <= COLUMNS_SIZE_LIMIT(size));
+		assert_true(columns_merge(columns.bytes, columns.size, merged, size));
+		assert_memory_equal(merged, bytes, size);
+		assert_false(columns_merge(columns.bytes, columns.size, merged, size - 1));
+		assert_false(columns_merge(columns.bytes, columns.size, merged, size + 1));
+		buffer_deinit(&columns);
+	}
+}
+
+static void no_columns_of_other_bytes(void **state)
+{
+	struct buffer columns = {0};
+	size_t size = make_stretch(3, 6, 20);
+
+	(void)state;
+	assert_false(columns_split((const uint8_t *)"\x06\x01\x01", 3, &columns));
+	assert_false(columns_split(bytes, size - 1, &columns));
+	buffer_deinit(&columns);
+}
+
+/* Any change of any byte, or an end anywhere: not these events, and nothing worse. */
+static void corrupted_columns(void **state)
+{
+	struct rng rng = rng_stream(6, 6);
+	static uint8_t merged[sizeof bytes];
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 2000; seed++) {
+		size_t size = make_stretch(seed, seed % 11, 20);
+		struct buffer columns = {0};
+		assert_true(columns_split(bytes, size, &columns));
+		size_t cut = seed % 2 ? columns.size : rng_below(&rng, (uint32_t)columns.size);
+		uint8_t *copy = malloc(cut ? cut : 1), *events = malloc(size);
+		memcpy(copy, columns.bytes, cut);
+		for (int changes = 0; cut && changes < 3; changes++)
+			copy[rng_below(&rng, (uint32_t)cut)] = (uint8_t)rng_next(&rng);
+		if (columns_merge(copy, cut, events, size))
+			memcpy(merged, events, size);
+		else
+			assert_true(cut < columns.size || memcmp(copy, columns.bytes, cut) != 0);
+		free(copy);
+		free(events);
+		buffer_deinit(&columns);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -417,6 +475,9 @@ int main(void)
 	        cmocka_unit_test(wrong_starts),
 	        cmocka_unit_test(truncated_logs),
 	        cmocka_unit_test(corrupted_logs),
+	        cmocka_unit_test(columns_come_back),
+	        cmocka_unit_test(no_columns_of_other_bytes),
+	        cmocka_unit_test(corrupted_columns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,10 +22,11 @@
 #include "recording/stretch.h"
 #include "replay/replayer.h"
 
-#define CODE  0x401000ul
-#define DATA  0x600000ul
-#define FLAGS 0x202ul
-#define TIME  77
+#define CODE   0x401000ul
+#define DATA   0x600000ul
+#define FLAGS  0x202ul
+#define TIME   77
+#define SECOND 2 /* where a second stretch begins */
 
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R11 = 11, R12, R13 };
 
@@ -62,6 +63,8 @@ struct making {
 	struct coder coder;
 	struct dictionary_entry entries[DICTIONARY_MAXIMUM];
 	uint8_t bytes[16 * ENCODE_MAXIMUM], *at;
+	uint8_t *second; /* where another stretch begins, or NULL */
+	bool first_is_lost;
 	struct code_history history;
 	char segments[64];
 };
@@ -75,9 +78,20 @@ static void begin(const struct event_registers *registers)
 	const struct event_keyframe keyframe = {.registers = *registers};
 
 	code_history_deinit(&making.history);
+	making.second = NULL;
+	making.first_is_lost = false;
 	coder_init(&making.coder, making.entries, 6);
 	making.at = encode_keyframe(&making.coder, making.bytes, 0, &keyframe);
 	snprintf(making.segments, sizeof making.segments, "7e0000000000 40000000");
+}
+
+/* The rest is another stretch, whose keyframe leans on so many. */
+static void begin_second(uint64_t position, const struct event_registers *registers, uint32_t leans_on)
+{
+	const struct event_keyframe keyframe = {.registers = *registers, .leans_on = leans_on};
+
+	making.second = making.at;
+	making.at = encode_keyframe(&making.coder, making.at, position, &keyframe);
 }
 
 static void add_code(uint64_t address, const uint8_t *start, const uint8_t *end)
@@ -120,6 +134,13 @@ static void put_end(uint64_t position, const struct event_registers *registers)
 	making.at = encode_end(&making.coder, making.at, position, &event);
 }
 
+static void write_stretch(
+        struct writer *writer, uint32_t number, uint64_t first, const uint8_t *from, const uint8_t *to)
+{
+	assert_int_equal(
+	        stretch_write(writer, 0, number, first, 1000, from, (size_t)(to - from)), RECORDING_OK);
+}
+
 static void write_recording(void)
 {
 	const char *segments[] = {making.segments};
@@ -131,9 +152,10 @@ static void write_recording(void)
 	assert_true(meta_set_texts(&meta, META_SEGMENTS, segments, 1));
 	assert_int_equal(meta_write(&writer, &meta), RECORDING_OK);
 	assert_int_equal(code_history_write(&writer, &making.history), RECORDING_OK);
-	assert_int_equal(
-	        stretch_write(&writer, 0, 0, 0, 1000, making.bytes, (size_t)(making.at - making.bytes)),
-	        RECORDING_OK);
+	if (!making.first_is_lost)
+		write_stretch(&writer, 0, 0, making.bytes, making.second ? making.second : making.at);
+	if (making.second)
+		write_stretch(&writer, 1, SECOND, making.second, making.at);
 	assert_int_equal(writer_finish(&writer), RECORDING_OK);
 	writer_deinit(&writer);
 	meta_deinit(&meta);
@@ -243,6 +265,81 @@ static void test_patch_position(void **state)
 			expect(REPLAY_DIVERGED,
 			        "at system call getpid rcx differs: recorded 0x64, replayed 0");
 	}
+}
+
+/* ---- keyframes that lean on others ---- */
+
+/* Before the second load. */
+static struct event_registers made_second(void)
+{
+	struct event_registers registers = made_first();
+
+	registers.gpr[RAX] = 42;
+	registers.pc = CODE + 7;
+	return registers;
+}
+
+/* What the first stretch logged is there in the second, without being logged again. */
+static void test_leaning(void **state)
+{
+	struct event_registers second = made_second();
+	struct replay_options options = all;
+
+	(void)state;
+	for (uint32_t leans_on = 0; leans_on < 2; leans_on++) {
+		begin_made();
+		put_patch(0, DATA + 64, 100);
+		begin_second(SECOND, &second, leans_on);
+		finish_made();
+		if (leans_on)
+			expect(REPLAY_EXACT, "");
+		else
+			expect(REPLAY_DIVERGED, "rcx differs: recorded 0x64");
+	}
+	assert_int_equal(result.keyframes, 2);
+	assert_int_equal(result.instructions, 14);
+	options.from = SECOND + 1; /* nothing of the first stretch is executed */
+	replay_made(&options);
+	assert_int_equal(result.outcome, REPLAY_EXACT);
+	assert_int_equal(result.instructions, 14 - SECOND);
+	making.first_is_lost = true;
+	replay_made(&all);
+	assert_int_equal(result.outcome, REPLAY_EXACT);
+	assert_int_equal(result.instructions, 0);
+	assert_int_equal(result.skipped, 1);
+}
+
+/* The latest patch counts. What the thread stored meanwhile does not: it was not logged. */
+static void test_leaning_order(void **state)
+{
+	struct event_registers second = made_second();
+
+	(void)state;
+	begin_made();
+	put_patch(0, DATA + 64, 99);
+	put_patch(1, DATA + 64, 100);
+	begin_second(SECOND, &second, 1);
+	finish_made();
+	expect(REPLAY_EXACT, "");
+
+	begin_made();
+	put_patch(0, DATA + 64, 100);
+	put_patch(1, DATA + 64, 99);
+	begin_second(SECOND, &second, 1);
+	put_patch(2, DATA + 64, 100);
+	finish_made();
+	expect(REPLAY_EXACT, "");
+
+	struct event_registers call = made_call(), last = made_last();
+	begin_made();
+	put_patch(2, DATA + 64, 100);
+	struct event_registers stored = call; /* behind the store that is loaded at 11 */
+	stored.pc -= 2;
+	begin_second(7, &stored, 1);
+	put_call(7, &call, SYS_getpid, 1234);
+	put_time(9, TIME, 5);
+	put_end(14, &last);
+	expect(REPLAY_DIVERGED, "rdx differs: recorded 0x8e");
 }
 
 static void test_to(void **state)
@@ -464,6 +561,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_exact),
 	        cmocka_unit_test(test_patch_position),
+	        cmocka_unit_test(test_leaning),
+	        cmocka_unit_test(test_leaning_order),
 	        cmocka_unit_test(test_to),
 	        cmocka_unit_test(test_divergence),
 	        cmocka_unit_test(test_cut),

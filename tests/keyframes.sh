@@ -1,0 +1,174 @@
+#!/bin/bash
+# The keyframes suite: --interval holds for threads that never come to the recorder by themselves, nobody but the
+# recording notices, and replay can begin at any keyframe.
+#
+# How many keyframes there are is asserted loosely: on a busy machine a thread is looked at later. PATTERN selects
+# tests by name.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+PATTERN=${PATTERN:-*}
+need_launch || exit 2
+new_work_directory
+"$root/tests/build-program" "$root/tests/programs/support/looping.c" "$work/looping" || {
+	failed keyframes "tests/programs/support/looping.c does not compile"
+	exit 0
+}
+
+wanted() {
+	# shellcheck disable=SC2053
+	[[ $1 == $PATTERN ]]
+}
+
+# record OPTIONS ARGUMENT...: makes $work/loop.bug; false if the program or the recorder did something else
+record() {
+	local options=$1
+	shift
+	rm -f "$work/loop.bug"
+	# shellcheck disable=SC2086
+	capture bugnet "$BUGNET" record $options -o "$work/loop.bug" -- "$work/looping" "$@"
+	take_saved_line "$work/bugnet.err" "$work/loop.bug" && [ ! -s "$work/bugnet.err" ] &&
+		[ "$(paste -sd';' "$work/bugnet.status")" = 'exit 0' ]
+}
+
+# keyframes_of THREAD: how many it has
+keyframes_of() {
+	"$BUGNET" info --json "$work/loop.bug" | python3 -c 'import json, sys
+for thread in json.load(sys.stdin)["threads"]:
+	if thread["id"] == int(sys.argv[1]):
+		print(thread["keyframes"])' "$1"
+}
+
+# counted NAME OPTIONS LIMITS ARGUMENT...: LIMITS has MIN-MAX keyframes for each thread; and the recording replays
+counted() {
+	local name=keyframes/$1 options=$2 limits=$3 limit thread=0 count
+	shift 3
+	wanted "${name#keyframes/}" || return
+	if ! record "$options" "$@"; then
+		failed "$name" "not recorded as it should be; $(paste -sd';' "$work/bugnet.status")" "$work/bugnet.err"
+		return
+	fi
+	for limit in $limits; do
+		count=$(keyframes_of $thread)
+		if [ "${count:-0}" -lt "${limit%-*}" ] || [ "${count:-0}" -gt "${limit#*-}" ]; then
+			failed "$name" "thread $thread has ${count:-no} keyframes, not $limit"
+			return
+		fi
+		thread=$((thread + 1))
+	done
+	expect_exact "$name" "$work/loop.bug"
+}
+
+# 300: 2.4 billion instructions, half a second of a processor and more
+counted loop-instructions '--interval 100M' 5-25 one 300
+counted loop-short-interval '--interval 10K' 20-1000000 one 300
+counted loop-time '--interval 20ms' 4-1000000 one 300
+counted loop-no-interval '--interval 100G' 1-1 one 300
+counted threads '--interval 100M' '5-25 5-25 5-25' threads 300
+counted blocked '--interval 20ms' '4-1000000 1-3' blocked 300
+
+# What may not be stopped, and what must make no system call of ours, is recorded all the same.
+counted undumpable '--interval 10M' 1-1000000 undumpable 100
+counted seccomp '--interval 10M' 1-1000000 seccomp 100
+
+# Keyframes that lean on others. The start of a program loads something new all the time.
+if wanted bound || wanted bound-from-any; then
+	"$BUGNET" record --interval 5000 --bound 3 -o "$work/short.bug" -- "$work/looping" threads 1 >"$work/short.out" 2>&1
+	"$BUGNET" info --json "$work/short.bug" >"$work/short.json"
+fi
+if wanted bound; then
+	if ! grep -q '"leans_on": 3' "$work/short.json" || grep -q '"leans_on": 4' "$work/short.json"; then
+		failed keyframes/bound "keyframes do not lean on up to three others" "$work/short.out"
+	else
+		expect_exact keyframes/bound "$work/short.bug"
+	fi
+fi
+
+# state_at OPTION...: the registers of the first thread at a position; not flags, which a stop may overwrite where the
+# program reads them no more
+state_at() {
+	"$BUGNET" replay --thread 0 "$@" "$work/short.bug" 2>&1 | sed 's/ *eflags .*//'
+	return "${PIPESTATUS[0]}"
+}
+
+# Replay begins at any of them, and comes to the same as from the start.
+if wanted bound-from-any; then
+	why=
+	positions=$(python3 -c 'import json, sys
+print(*[frame["position"] for frame in json.load(sys.stdin)["keyframes"] if frame["thread"] == 0][::2])' <"$work/short.json")
+	for position in $positions; do
+		to=$((position + 2500))
+		state_at --to $to >"$work/from-start" || why="status $? from the start to $to"
+		state_at --from "$position" --to $to >"$work/from-there" || why="status $? from $position to $to"
+		cmp -s "$work/from-start" "$work/from-there" || why=${why:-"from $position on it is not the same"}
+		[ -z "$why" ] || break
+	done
+	if [ -z "$why" ] && [ "$(echo "$positions" | wc -w)" -ge 8 ]; then
+		ok keyframes/bound-from-any
+	else
+		failed keyframes/bound-from-any "${why:-only $(echo "$positions" | wc -w) keyframes}" "$work/from-there"
+	fi
+fi
+
+# begin OPTIONS ARGUMENT...: the program runs, as $pid
+begin() {
+	local options=$1
+	shift
+	rm -f "$work/loop.bug"
+	# shellcheck disable=SC2086
+	"$BUGNET" record $options -o "$work/loop.bug" -- "$work/looping" "$@" >"$work/begun.out" 2>"$work/begun.err" &
+	pid=$!
+	sleep 0.3
+}
+
+# ended NAME: it has come to its end as if nothing had happened, and replays
+ended() {
+	local status
+	wait "$pid"
+	status=$?
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		[ -e "$work/loop.bug" ] && break
+		sleep 0.2
+	done
+	if [ $status -ne 0 ] || [ "$(cat "$work/begun.out")" != looped ]; then
+		failed "$1" "status $status" "$work/begun.err"
+	else
+		expect_exact "$1" "$work/loop.bug"
+	fi
+}
+
+# A process that is stopped by a signal stays so.
+if wanted stopped; then
+	begin '--interval 1ms' one 400
+	kill -STOP $pid
+	sleep 0.2
+	states=$(for _ in 1 2 3 4 5 6 7 8 9 10; do
+		sed 's/.*) //; s/ .*//' "/proc/$pid/stat"
+		sleep 0.03
+	done | sort | uniq | paste -sd' ')
+	kill -CONT $pid
+	if [ "$states" != T ]; then
+		wait $pid
+		failed keyframes/stopped "states of the stopped process: $states"
+	else
+		ended keyframes/stopped
+	fi
+fi
+
+# While a debugger has it, keyframes are made where the thread comes by.
+if wanted traced && command -v strace >/dev/null; then
+	begin '--interval 1ms' one 400
+	timeout 0.4 strace -qq -o "$work/trace" -p $pid 2>"$work/strace.err"
+	ended keyframes/traced
+elif wanted traced; then
+	skipped keyframes/traced "no strace"
+fi
+
+# Thousands of keyframes, in programs of all kinds. `make soak` does this with all of them.
+for options in '--interval 1000' '--interval 1000 --bound 2'; do
+	for name in code-on-stack code-rewrite context-swap memory-map misc-live-state record-sigreturn signal-frame signal-longjmp \
+		signal-threads thread-cancel thread-sync; do
+		wanted "$name" || continue
+		RECORD_OPTIONS=$options TIMEOUT=240 "$root/tests/run" --one record "$root/tests/programs/$name.c" |
+			sed -E 's/^(ok|FAIL|skip) record/\1 keyframes/'
+	done
+done
