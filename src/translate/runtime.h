@@ -240,8 +240,7 @@
 #define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */
 #define RECORD_BIASED                 0x40 /* the register in bits 8-11 has the program's GS base added to it */
 #define RECORD_FLAGS                  0x10000 /* the program's status flags are in SLOT_FLAGS */
-#define RECORD_KEPT_A                 0x20000 /* the register in bits 20-23 is in SLOT_KEPT_A, whatever else is said of it \
-	                                       */
+#define RECORD_KEPT_A                 0x20000 /* the register in bits 20-23 is in SLOT_KEPT_A, before all else */
 #define RECORD_KEPT_B                 0x40000 /* the same with bits 24-27 and SLOT_KEPT_B */
 #define RECORD_TRANSIT                0x80 /* on the way to pc: a boundary, but not the instruction itself */
 #define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)
