@@ -22,9 +22,10 @@ RECORDING_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/recording/*.c))
 RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
 REPLAY_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/replay/*.c))
 EXPLAIN_OBJECTS   := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/explain/*.c))
+DEBUG_OBJECTS     := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/debug/*.c))
 CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
-LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(EXPLAIN_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
+LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(DEBUG_OBJECTS) $(EXPLAIN_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
 .PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures bench-atomics install clean format check-format \
 	packages-build packages-fuzz \
