@@ -17,6 +17,7 @@ static const struct command *const commands[] = {
         &info_command,
         &events_command,
         &order_command,
+        &races_command,
         &pack_command,
         &doctor_command,
         &help_command,

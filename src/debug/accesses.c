@@ -1,9 +1,12 @@
 #include "debug/accesses.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/syscall.h>
 
+#include "debug/initial.h"
 #include "recording/decode.h"
 #include "replay/replayer.h"
 #include "target/feed.h"
@@ -30,6 +33,7 @@ struct owned {
 	uint64_t address;
 	uint32_t owner;
 	bool written;
+	bool cleared; /* by the kernel, at the end of a thread */
 };
 
 struct owners {
@@ -42,7 +46,7 @@ static struct owned *owners_touch(struct owners *owners, uint64_t address, uint3
 	uint32_t number = index_find(&owners->index, address);
 
 	if (number == INDEX_NONE) {
-		number = vector_push(&owners->items, (struct owned){address, thread, false});
+		number = vector_push(&owners->items, (struct owned){address, thread, false, false});
 		index_add(&owners->index, address, number);
 	}
 	struct owned *item = &owners->items.items[number];
@@ -148,6 +152,14 @@ static bool trace(struct collection *collection, uint64_t *instructions, char *w
 
 /* ---- words ---- */
 
+/* A call that makes a thread: the address that the kernel clears at its end, or 0. */
+static uint64_t cleared_by(const struct trace_record *record)
+{
+	bool clone = record->kind == TRACE_CALL && (record->address == SYS_clone || record->address == SYS_clone3);
+
+	return clone && (int64_t)record->before > 0 && record->after & CLONE_CHILD_CLEARTID ? record[1].after : 0;
+}
+
 /* Numbers the words that are shared: stored to by one thread, and accessed by another. */
 static void find_words(struct accesses *accesses, struct collection *collection)
 {
@@ -160,15 +172,24 @@ static void find_words(struct accesses *accesses, struct collection *collection)
 			const struct trace_record *record = &collection->traces[i].items[k];
 			if (record->kind == TRACE_ACCESS)
 				owners_touch(&words, record->address, thread)->written |= record->writes != 0;
+			else if (cleared_by(record))
+				owners_touch(&words, cleared_by(record) & -8ul, thread)->cleared = true;
 		}
 	}
 	for (uint32_t i = 0; i < words.items.count; i++) {
 		const struct owned *word = &words.items.items[i];
-		if (word->owner == SEVERAL && word->written)
+		if ((word->owner == SEVERAL && word->written) || word->cleared)
 			index_add(&accesses->word_index, word->address,
 			        vector_push(&accesses->words, word->address));
 	}
 	owners_deinit(&words);
+	if (!initial_is_known(collection->recorded))
+		return;
+	accesses->initial = calloc(accesses->words.count + 1, sizeof *accesses->initial);
+	if (!accesses->initial)
+		abort();
+	for (uint32_t i = 0; i < accesses->words.count; i++)
+		accesses->initial[i] = initial_word(collection->recorded, accesses->words.items[i]);
 }
 
 static uint32_t line_number(struct accesses *accesses, uint64_t address)
@@ -421,6 +442,44 @@ static bool make_steps(struct accesses *accesses, struct collection *collection,
 	return true;
 }
 
+/* The call of the maker whose result is the thread's tid: the last one, if several are. */
+static void find_maker(struct accesses *accesses, struct accessing_thread *child)
+{
+	child->maker = NO_THREAD;
+	for (uint32_t t = 0; t < accesses->thread_count; t++) {
+		const struct accessing_thread *maker = &accesses->threads[t];
+		if (maker->id != child->record.parent || maker == child)
+			continue;
+		for (uint32_t i = 0; i < maker->steps.count; i++) {
+			const struct step *step = &maker->steps.items[i];
+			if (step->kind != STEP_CALL || step->before != (uint64_t)child->record.tid ||
+			        (step->address != SYS_clone && step->address != SYS_clone3))
+				continue;
+			child->maker = t;
+			child->made_by = i;
+			child->cleared = step->arguments[0] & CLONE_CHILD_CLEARTID ? step->arguments[3] : 0;
+		}
+	}
+}
+
+/* What the kernel does when the thread is gone. */
+static void add_clearing(struct accesses *accesses, struct accessing_thread *thread)
+{
+	const struct step *last = &thread->steps.items[thread->steps.count - 1];
+	uint32_t word = index_find(&accesses->word_index, thread->cleared & -8ul);
+
+	if (!thread->cleared || word == INDEX_NONE || last->kind != STEP_END ||
+	        thread->record.end_kind != END_THREAD_EXIT)
+		return;
+	vector_push(&thread->steps,
+	        (struct step){.kind = STEP_ACCESS,
+	                .position = last->position,
+	                .address = thread->cleared & -8ul,
+	                .writes = thread->cleared & 4 ? 0xf0 : 0x0f,
+	                .kernel = true,
+	                .word = word});
+}
+
 bool accesses_collect(struct accesses *accesses, const struct recorded *recorded, char *why, size_t why_size)
 {
 	struct collection *collection = calloc(1, sizeof *collection);
@@ -437,6 +496,10 @@ bool accesses_collect(struct accesses *accesses, const struct recorded *recorded
 	if (good) {
 		find_words(accesses, collection);
 		good = make_steps(accesses, collection, why, why_size);
+	}
+	for (uint32_t t = 0; good && t < accesses->thread_count; t++) {
+		find_maker(accesses, &accesses->threads[t]);
+		add_clearing(accesses, &accesses->threads[t]);
 	}
 	for (size_t i = 0; i < recorded->timeline.count; i++)
 		free(collection->traces[i].items);
@@ -463,6 +526,7 @@ void accesses_deinit(struct accesses *accesses)
 	free(accesses->threads);
 	index_deinit(&accesses->word_index);
 	vector_free(&accesses->words);
+	free(accesses->initial);
 	index_deinit(&accesses->line_index);
 	vector_free(&accesses->lines);
 	*accesses = (struct accesses){0};

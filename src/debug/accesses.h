@@ -4,7 +4,8 @@
  * signals with their stamps, one behind the other. It is found by replaying twice: once for
  * the pages that each thread touches, once for the accesses to those that several touch.
  *
- * A word is shared if more than one thread accesses it and one of them stores to it.
+ * A word is shared if more than one thread accesses it and one of them stores to it; and so is
+ * the one by which the kernel tells that a thread has ended.
  */
 #ifndef BUGNET_DEBUG_ACCESSES_H
 #define BUGNET_DEBUG_ACCESSES_H
@@ -35,13 +36,17 @@ struct step {
 	uint8_t kind;          /* enum step_kind */
 	uint8_t reads, writes; /* bytes of the word */
 	bool locked;           /* access: of the operation before it */
+	bool kernel;           /* access: the kernel's, when the thread had ended */
 	bool loose;
 };
-#define NO_WORD UINT32_MAX
+#define NO_WORD   UINT32_MAX
+#define NO_THREAD UINT32_MAX
 
 struct accessing_thread {
 	uint32_t id;
 	struct thread_record record;
+	uint32_t maker, made_by; /* number of the thread that made it, and of the step; NO_THREAD: not known */
+	uint64_t cleared;        /* where the kernel stores 0 when it has ended, or 0 */
 	VECTOR(struct step) steps;
 };
 
@@ -50,6 +55,7 @@ struct accesses {
 	uint32_t thread_count;
 	struct index word_index; /* address -> number */
 	VECTOR(uint64_t) words;  /* addresses */
+	uint64_t *initial;       /* what was in them before the first instruction; NULL: not known */
 	struct index line_index;
 	VECTOR(uint64_t) lines; /* of locked instructions */
 	uint64_t traced;        /* accesses that were looked at */

@@ -28,7 +28,7 @@ struct word_state {
 	uint64_t value;
 	uint8_t known;          /* bytes */
 	uint32_t writer;        /* thread, or NOBODY */
-	bool stored;            /* by a thread */
+	bool stored;            /* to, by a thread or from outside */
 	uint32_t first_visitor; /* + 1, or 0 */
 };
 
@@ -36,7 +36,6 @@ struct runner {
 	uint32_t next;                     /* step */
 	VECTOR(uint32_t) delayed;          /* stores that others do not see yet, oldest first */
 	uint32_t seen;                     /* so many of them they see by now */
-	uint32_t clone_thread, clone_step; /* that made it; NOBODY: not known */
 	bool forced;                       /* what it waits for cannot be: it goes on without */
 	bool wanted;                       /* there is a goal for it */
 };
@@ -117,28 +116,6 @@ static void sort_queue(struct queue *queue)
 		        compare_entries);
 }
 
-/* The call of the maker whose result is the thread's tid: the last one before the thread's first stamp. */
-static void find_maker(struct search *s, uint32_t thread)
-{
-	const struct accesses *accesses = s->accesses;
-	const struct accessing_thread *child = &accesses->threads[thread];
-	struct runner *runner = &s->runners[thread];
-
-	runner->clone_thread = NOBODY;
-	for (uint32_t t = 0; t < accesses->thread_count; t++) {
-		if (accesses->threads[t].id != child->record.parent || t == thread)
-			continue;
-		for (uint32_t i = 0; i < accesses->threads[t].steps.count; i++) {
-			const struct step *step = step_at(s, t, i);
-			bool clone = step->kind == STEP_CALL && (step->address == 56 || step->address == 435);
-			if (clone && step->before == (uint64_t)child->record.tid) {
-				runner->clone_thread = t;
-				runner->clone_step = i;
-			}
-		}
-	}
-}
-
 static void prepare(struct search *s)
 {
 	const struct accesses *accesses = s->accesses;
@@ -148,8 +125,13 @@ static void prepare(struct search *s)
 	s->lines = calloc(accesses->lines.count + 1, sizeof *s->lines);
 	if (!s->runners || !s->words || !s->lines)
 		abort();
-	for (uint32_t i = 0; i < accesses->words.count; i++)
+	for (uint32_t i = 0; i < accesses->words.count; i++) {
 		s->words[i].writer = NOBODY;
+		if (accesses->initial) {
+			s->words[i].value = accesses->initial[i];
+			s->words[i].known = 0xff;
+		}
+	}
 	for (uint32_t t = 0; t < accesses->thread_count; t++) {
 		for (uint32_t i = 0; i < accesses->threads[t].steps.count; i++) {
 			const struct step *step = step_at(s, t, i);
@@ -161,7 +143,6 @@ static void prepare(struct search *s)
 			else if (is_call(step))
 				vector_push(&s->calls.entries, entry);
 		}
-		find_maker(s, t);
 	}
 	for (uint32_t i = 0; i < accesses->lines.count; i++)
 		sort_queue(&s->lines[i]);
@@ -373,8 +354,6 @@ static enum order_source source_of(const struct search *s, uint32_t thread, cons
 
 	if (view.own & load->reads)
 		return SOURCE_OWN;
-	if ((word->known & load->reads) != load->reads && !word->stored)
-		return SOURCE_INITIAL;
 	if (!word->stored)
 		return SOURCE_INITIAL;
 	return word->writer == thread ? SOURCE_OWN : word->writer == NOBODY ? SOURCE_OUTSIDE : SOURCE_OTHER;
@@ -389,6 +368,7 @@ static void come_from_outside(struct search *s, const struct step *load)
 	word->value = (word->value & ~mask) | (load->before & mask);
 	word->known |= load->reads;
 	word->writer = NOBODY;
+	word->stored = true;
 }
 
 /* Has any thread ever stored this? */
@@ -474,9 +454,10 @@ static bool run_step(struct search *s, uint32_t thread)
 
 	if (step->kind == STEP_ACCESS)
 		return run_access(s, thread);
-	if (step->kind == STEP_START && runner->clone_thread != NOBODY &&
-	        s->runners[runner->clone_thread].next <= runner->clone_step)
-		return wait_for(s, runner->clone_thread, runner->clone_step);
+	const struct accessing_thread *self = &s->accesses->threads[thread];
+	if (step->kind == STEP_START && self->maker != NO_THREAD &&
+	        s->runners[self->maker].next <= self->made_by)
+		return wait_for(s, self->maker, self->made_by);
 	if (!drain(s, thread))
 		return false;
 	if (is_call(step) && !take_turn(s, thread, &s->calls))

@@ -138,6 +138,8 @@ bool order_verify(const struct order *order, const struct accesses *accesses, ch
 
 	if (!c.words || !c.lines || !c.threads)
 		abort();
+	for (uint32_t k = 0; accesses->initial && k < accesses->words.count; k++)
+		c.words[k] = (struct word){accesses->initial[k], 0xff};
 	for (; i < order->events.count && !c.wrong; i++)
 		check_event(&c, &order->events.items[i]);
 	for (uint32_t t = 0; t < accesses->thread_count && !c.wrong; t++) {

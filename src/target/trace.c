@@ -184,10 +184,15 @@ void trace_call(struct thread *thread, const struct feed_syscall *call)
 	        .before = call->result,
 	        .after = gpr[RDI]};
 	append(record);
+	/* clone3 has its arguments in memory: flags and the word that is cleared at the thread's end are where
+	 * clone has them. */
+	bool clone3 = call->number == __NR_clone3;
+	if (clone3)
+		feed()->trace[f->trace_count - 1].after = read_word(gpr[RDI]);
 	record.kind = TRACE_ARGUMENTS;
 	record.address = gpr[RSI];
 	record.before = gpr[RDX];
-	record.after = gpr[R10];
+	record.after = clone3 ? read_word(gpr[RDI] + 16) : gpr[R10];
 	append(record);
 	f->trace_epoch++;
 }
