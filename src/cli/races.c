@@ -215,11 +215,7 @@ static unsigned print_races(struct listing *listing, const struct races *races, 
 
 static bool is_atomic(void *variables, uint64_t address)
 {
-	for (unsigned i = 0; i < 8; i += 4) {
-		if (variables_is_atomic(variables, address + i))
-			return true;
-	}
-	return false;
+	return variables_is_atomic(variables, address);
 }
 
 static unsigned find_and_print(struct listing *listing, const struct order *order, bool all)

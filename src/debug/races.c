@@ -6,12 +6,13 @@
 
 #define SPINS 3 /* loads of a value at one place in a row, before it changes: somebody waits */
 
-/* A thread's last accesses to a word. */
+/* A thread's last accesses to a word, byte by byte. */
 struct visit {
 	uint32_t thread, next; /* the next one of the word + 1, or 0 */
-	uint64_t load_clock, store_clock;
-	uint32_t load_step, store_step;
-	uint8_t load_bytes, store_bytes;
+	struct visited {
+		uint64_t load_clock, store_clock; /* 0: none */
+		uint32_t load_step, store_step;
+	} bytes[8];
 };
 
 struct race_word {
@@ -164,21 +165,33 @@ static void add_race(struct detector *d, struct race_access first, struct race_a
 	index_add(&d->race_index, key, vector_push(&d->races->races, race));
 }
 
-static void compare(struct detector *d, const struct order_event *event, const struct step *step)
+/* Of another thread's accesses, the first one found that this one races with. */
+static void compare_with(
+        struct detector *d, const struct order_event *event, const struct step *step, struct visit visit)
 {
-	const uint64_t *clocks = d->clocks[event->thread];
+	uint64_t known = d->clocks[event->thread][visit.thread];
 	struct race_access here = {event->thread, event->step};
 	bool ordered = event->source != SOURCE_UNORDERED;
 
+	for (unsigned left = step->reads | step->writes; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+		if (visit.bytes[i].store_clock > known) {
+			add_race(d, (struct race_access){visit.thread, visit.bytes[i].store_step}, here,
+			        ordered);
+			return;
+		}
+		if (step->writes >> i & 1 && visit.bytes[i].load_clock > known) {
+			add_race(d, (struct race_access){visit.thread, visit.bytes[i].load_step}, here, ordered);
+			return;
+		}
+	}
+}
+
+static void compare(struct detector *d, const struct order_event *event, const struct step *step)
+{
 	for (uint32_t v = d->words[step->word].first_visit; v; v = d->visits.items[v - 1].next) {
-		struct visit visit = d->visits.items[v - 1];
-		uint32_t other = visit.thread;
-		if (other == event->thread)
-			continue;
-		if (visit.store_bytes & (step->reads | step->writes) && visit.store_clock > clocks[other])
-			add_race(d, (struct race_access){other, visit.store_step}, here, ordered);
-		else if (visit.load_bytes & step->writes && visit.load_clock > clocks[other])
-			add_race(d, (struct race_access){other, visit.load_step}, here, ordered);
+		if (d->visits.items[v - 1].thread != event->thread)
+			compare_with(d, event, step, d->visits.items[v - 1]);
 	}
 }
 
@@ -187,28 +200,32 @@ static void remember(struct detector *d, const struct order_event *event, const 
 	struct visit *visit = visit_for(d, step->word, event->thread);
 	uint64_t clock = d->clocks[event->thread][event->thread];
 
-	if (step->reads) {
-		visit->load_bytes = visit->load_clock == clock ? visit->load_bytes | step->reads : step->reads;
-		visit->load_clock = clock;
-		visit->load_step = event->step;
+	for (unsigned i = 0; i < 8; i++) {
+		struct visited *byte = &visit->bytes[i];
+		if (step->reads >> i & 1) {
+			byte->load_clock = clock;
+			byte->load_step = event->step;
+		}
+		if (step->writes >> i & 1) {
+			byte->store_clock = clock;
+			byte->store_step = event->step;
+		}
 	}
 	if (step->writes) {
-		visit->store_bytes =
-		        visit->store_clock == clock ? visit->store_bytes | step->writes : step->writes;
-		visit->store_clock = clock;
-		visit->store_step = event->step;
 		d->words[step->word].writer = event->thread;
 		d->words[step->word].writer_step = event->step;
 	}
 }
 
-/* A store that was delayed has been compared with others by its thread's turn; this is when they see it. */
+/* A store that was delayed takes place, for others, now. */
 static void become_visible(struct detector *d, const struct order_event *event, const struct step *step)
 {
 	struct race_word *word = &d->words[step->word];
 	struct step store = *step;
 
 	store.reads = 0;
+	if (!word->synchronises && !step->kernel)
+		compare(d, event, &store);
 	remember(d, event, &store);
 	if (synchronises(word))
 		release(d, event->thread, &word->released, !step->locked);
@@ -221,12 +238,12 @@ static void access_word(struct detector *d, const struct order_event *event, con
 
 	/* A spinning thread waits for somebody, on purpose; whether it does so in a way that the compiler
 	 * must respect, only the source says. That is told, but what follows is ordered by it. */
-	if (!word->synchronises && !step->kernel)
-		compare(d, event, step);
-	if (synchronises(word) && step->reads)
-		acquire(d, event->thread, word->released);
 	if (event->delayed)
 		now.writes = 0;
+	if (!word->synchronises && !step->kernel)
+		compare(d, event, &now);
+	if (synchronises(word) && step->reads)
+		acquire(d, event->thread, word->released);
 	remember(d, event, &now);
 	if (synchronises(word) && now.writes)
 		release(d, event->thread, &word->released, !step->locked);
@@ -366,6 +383,62 @@ static int compare_races(const void *a, const void *b)
 	return left->count > right->count ? -1 : left->count < right->count;
 }
 
+static void start_threads(struct detector *d)
+{
+	d->clocks = calloc(d->threads, sizeof *d->clocks);
+	d->ends = calloc(d->threads, sizeof *d->ends);
+	d->signals = calloc(d->threads, sizeof *d->signals);
+	if (!d->clocks || !d->ends || !d->signals)
+		abort();
+	for (uint32_t t = 0; t < d->threads; t++) {
+		d->clocks[t] = new_clocks(d);
+		d->clocks[t][t] = 1;
+	}
+}
+
+/* Everything but the words' kinds, and the races. */
+static void forget(struct detector *d)
+{
+	for (uint32_t t = 0; t < d->threads; t++) {
+		free(d->clocks[t]);
+		free(d->ends[t]);
+		free(d->signals[t]);
+	}
+	for (uint32_t i = 0; i < d->accesses->words.count; i++) {
+		struct race_word *word = &d->words[i];
+		free(word->released);
+		*word = (struct race_word){
+		        .synchronises = word->synchronises, .spins = word->spins, .writer = NO_THREAD};
+	}
+	for (uint32_t i = 0; i < d->futexes.count; i++)
+		free(d->futexes.items[i]);
+	vector_free(&d->futexes);
+	vector_free(&d->visits);
+	index_deinit(&d->visit_index);
+	index_deinit(&d->race_index);
+	index_deinit(&d->futex_index);
+	d->visit_index = d->race_index = d->futex_index = (struct index){0};
+	free(d->written);
+	d->written = NULL;
+	free(d->clocks);
+	free(d->ends);
+	free(d->signals);
+}
+
+/* Those of the racing words that are atomic by their type synchronise; false: none is. */
+static bool find_atomic(struct detector *d, race_atomic *is_atomic, void *context)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; is_atomic && i < d->races->races.count; i++) {
+		const struct race *race = &d->races->races.items[i];
+		struct race_word *word = &d->words[step_at(d, race->first.thread, race->first.step)->word];
+		if (!word->synchronises && is_atomic(context, race->address))
+			found = word->synchronises = true;
+	}
+	return found;
+}
+
 void races_find(struct races *races, const struct accesses *accesses, const struct order *order,
         race_atomic *is_atomic, void *context)
 {
@@ -373,46 +446,25 @@ void races_find(struct races *races, const struct accesses *accesses, const stru
 	        .order = order,
 	        .races = races,
 	        .threads = accesses->thread_count,
-	        .clocks = calloc(accesses->thread_count, sizeof *d.clocks),
-	        .ends = calloc(accesses->thread_count, sizeof *d.ends),
-	        .signals = calloc(accesses->thread_count, sizeof *d.signals),
 	        .words = calloc(accesses->words.count + 1, sizeof *d.words)};
 
 	*races = (struct races){0};
-	if (!d.clocks || !d.ends || !d.signals || !d.words)
+	if (!d.words)
 		abort();
-	for (uint32_t t = 0; t < d.threads; t++) {
-		d.clocks[t] = new_clocks(&d);
-		d.clocks[t][t] = 1;
-	}
-	for (uint32_t i = 0; i < accesses->words.count; i++) {
+	for (uint32_t i = 0; i < accesses->words.count; i++)
 		d.words[i].writer = NO_THREAD;
-		d.words[i].synchronises = is_atomic && is_atomic(context, accesses->words.items[i]);
-	}
 	find_locked(&d);
 	find_spins(&d);
-	for (uint32_t i = 0; i < order->events.count; i++)
-		run_event(&d, &order->events.items[i]);
+	/* What is atomic orders other accesses: then all is looked at again. */
+	do {
+		races->races.count = 0;
+		start_threads(&d);
+		for (uint32_t i = 0; i < order->events.count; i++)
+			run_event(&d, &order->events.items[i]);
+		forget(&d);
+	} while (find_atomic(&d, is_atomic, context));
 	if (races->races.count)
 		qsort(races->races.items, races->races.count, sizeof *races->races.items, compare_races);
-	for (uint32_t t = 0; t < d.threads; t++) {
-		free(d.clocks[t]);
-		free(d.ends[t]);
-		free(d.signals[t]);
-	}
-	for (uint32_t i = 0; i < accesses->words.count; i++)
-		free(d.words[i].released);
-	for (uint32_t i = 0; i < d.futexes.count; i++)
-		free(d.futexes.items[i]);
-	vector_free(&d.futexes);
-	vector_free(&d.visits);
-	index_deinit(&d.visit_index);
-	index_deinit(&d.race_index);
-	index_deinit(&d.futex_index);
-	free(d.written);
-	free(d.clocks);
-	free(d.ends);
-	free(d.signals);
 	free(d.words);
 }
 

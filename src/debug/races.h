@@ -34,8 +34,8 @@ struct races {
 	VECTOR(struct race) races; /* most suspicious first */
 };
 
-/* May say of a word that it is atomic by its type, so that accesses to it are no races but synchronise; or
- * NULL. */
+/* Says of an address in a race whether it is atomic by its type: then accesses to it are none, but synchronise.
+ * May be NULL. */
 typedef bool race_atomic(void *context, uint64_t address);
 
 void races_find(struct races *races, const struct accesses *accesses, const struct order *order,

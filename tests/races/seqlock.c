@@ -11,6 +11,7 @@ static IF_FIXED(_Atomic) int values[2];
 static NOINLINE void *change(void *unused)
 {
 	for (int i = 0; i < ROUNDS; i++) {
+		sched_yield();
 		atomic_store_explicit(&sequence, sequence + 1, memory_order_relaxed);
 		atomic_thread_fence(memory_order_release);
 		IF_FIXED(atomic_store_explicit(&values[0], i, memory_order_relaxed);)
@@ -25,8 +26,9 @@ static NOINLINE void *change(void *unused)
 static NOINLINE void *look(void *unused)
 {
 	int good = 0;
-	for (int i = 0; i < ROUNDS; i++) {
-		unsigned before = atomic_load_explicit(&sequence, memory_order_acquire);
+	for (unsigned before = 0; before < 2 * ROUNDS;) {
+		sched_yield();
+		before = atomic_load_explicit(&sequence, memory_order_acquire);
 		IF_FIXED(int a = atomic_load_explicit(&values[0], memory_order_relaxed);)
 		IF_FIXED(int b = atomic_load_explicit(&values[1], memory_order_relaxed);)
 		IF_RACING(int a = *(volatile int *)&values[0];)
@@ -40,7 +42,7 @@ static NOINLINE void *look(void *unused)
 
 int main(void)
 {
-	run_two(change, look);
+	run_two(look, change);
 	puts("done");
 	return 0;
 }
