@@ -80,9 +80,12 @@ UNIT_TESTS        := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard test
 INSTRUCTION_TESTS := $(patsubst tests/instructions/%.c,$(B)/tests/instructions/%,$(wildcard tests/instructions/*.c))
 PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
+RACE_TESTS        := $(foreach n,$(basename $(notdir $(wildcard tests/races/*.c))),$(B)/tests/races/$(n) $(B)/tests/races/$(n)-fixed)
+THREAD_TESTS      := $(patsubst tests/threads/%.c,$(B)/tests/threads/%,$(wildcard tests/threads/*.c))
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
-tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/fuzz-low \
+tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(RACE_TESTS) $(THREAD_TESTS) \
+	$(B)/tests/fuzz $(B)/tests/fuzz-low \
 	$(B)/tests/make-recording $(B)/tests/tamper-recording $(B)/tests/readers-corpus
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
@@ -109,6 +112,21 @@ $(B)/tests/programs/%: tests/programs/%.cc tests/build-program $(wildcard tests/
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)tests/build-program $< $@
+
+$(B)/tests/races/%-fixed: tests/races/%.c tests/races/race.h
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -O1 -g -Wall -pthread -DFIXED -o $@ $<
+
+$(B)/tests/races/%: tests/races/%.c tests/races/race.h
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -O1 -g -Wall -pthread -o $@ $<
+
+$(B)/tests/threads/%: tests/threads/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -O1 -g -Wall -pthread -o $@ $<
 
 $(B)/tests/fuzz: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
 	@mkdir -p $(@D)

@@ -113,7 +113,8 @@ static void describe_place(
 	else
 		snprintf(text, size, "memory of no file");
 	size_t used = strlen(text);
-	snprintf(text + used, size - used, ", %u byte%s at %#lx", bytes, bytes == 1 ? "" : "s", race->address);
+	snprintf(
+	        text + used, size - used, ", %u byte%s at %#lx", bytes, bytes == 1 ? "" : "s", race->address);
 }
 
 static void print_access(const struct listing *listing, struct race_access access, uint8_t bytes,
@@ -197,8 +198,8 @@ static unsigned print_races(struct listing *listing, const struct races *races, 
 		const struct race *race = &races->races.items[i];
 		const struct step *a = step_of(listing, race->first), *b = step_of(listing, race->second);
 		struct symbol first, second;
-		symbol_find(listing->recording, listing->accesses->threads[race->first.thread].id, a->position,
-		        a->pc, &first);
+		symbol_find(listing->recording, listing->accesses->threads[race->first.thread].id,
+		        a->position, a->pc, &first);
 		symbol_find(listing->recording, listing->accesses->threads[race->second.thread].id,
 		        b->position, b->pc, &second);
 		if (all || !is_internal(&first, &second)) {

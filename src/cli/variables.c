@@ -48,7 +48,8 @@ static bool place(struct module *module, const struct code_piece *piece)
 		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD)
 			continue;
 		if (piece->offset - (segment.p_offset & -4096ul) < segment.p_filesz + 4096 && !found) {
-			module->distance = piece->address - (piece->offset - segment.p_offset + segment.p_vaddr);
+			module->distance =
+			        piece->address - (piece->offset - segment.p_offset + segment.p_vaddr);
 			found = segment.p_flags & PF_X;
 		}
 		low = segment.p_vaddr < low ? segment.p_vaddr : low;
@@ -93,8 +94,9 @@ struct variables *variables_open(struct recording *recording)
 	variables->modules = calloc(code->count + 1, sizeof *variables->modules);
 	for (uint32_t i = 0; variables->modules && i < code->count; i++) {
 		const struct code_piece *piece = &code->pieces[i];
-		const struct codelog_file *file =
-		        piece->file == EVENT_FILE_NONE ? NULL : codelog_find(&recording->codelog, piece->file);
+		const struct codelog_file *file = piece->file == EVENT_FILE_NONE
+		                                          ? NULL
+		                                          : codelog_find(&recording->codelog, piece->file);
 		bool known = !file;
 		for (size_t k = 0; !known && k < variables->count; k++)
 			known = !strcmp(variables->modules[k].path, file->path);

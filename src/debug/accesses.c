@@ -155,9 +155,11 @@ static bool trace(struct collection *collection, uint64_t *instructions, char *w
 /* A call that makes a thread: the address that the kernel clears at its end, or 0. */
 static uint64_t cleared_by(const struct trace_record *record)
 {
-	bool clone = record->kind == TRACE_CALL && (record->address == SYS_clone || record->address == SYS_clone3);
+	bool clone =
+	        record->kind == TRACE_CALL && (record->address == SYS_clone || record->address == SYS_clone3);
 
-	return clone && (int64_t)record->before > 0 && record->after & CLONE_CHILD_CLEARTID ? record[1].after : 0;
+	return clone && (int64_t)record->before > 0 && record->after & CLONE_CHILD_CLEARTID ? record[1].after
+	                                                                                    : 0;
 }
 
 /* Numbers the words that are shared: stored to by one thread, and accessed by another. */
@@ -471,13 +473,12 @@ static void add_clearing(struct accesses *accesses, struct accessing_thread *thr
 	if (!thread->cleared || word == INDEX_NONE || last->kind != STEP_END ||
 	        thread->record.end_kind != END_THREAD_EXIT)
 		return;
-	vector_push(&thread->steps,
-	        (struct step){.kind = STEP_ACCESS,
-	                .position = last->position,
-	                .address = thread->cleared & -8ul,
-	                .writes = thread->cleared & 4 ? 0xf0 : 0x0f,
-	                .kernel = true,
-	                .word = word});
+	vector_push(&thread->steps, (struct step){.kind = STEP_ACCESS,
+	                                    .position = last->position,
+	                                    .address = thread->cleared & -8ul,
+	                                    .writes = thread->cleared & 4 ? 0xf0 : 0x0f,
+	                                    .kernel = true,
+	                                    .word = word});
 }
 
 bool accesses_collect(struct accesses *accesses, const struct recorded *recorded, char *why, size_t why_size)

@@ -45,8 +45,9 @@ struct step {
 struct accessing_thread {
 	uint32_t id;
 	struct thread_record record;
-	uint32_t maker, made_by; /* number of the thread that made it, and of the step; NO_THREAD: not known */
-	uint64_t cleared;        /* where the kernel stores 0 when it has ended, or 0 */
+	uint32_t maker,
+	        made_by;  /* number of the thread that made it, and of the step; NO_THREAD: not known */
+	uint64_t cleared; /* where the kernel stores 0 when it has ended, or 0 */
 	VECTOR(struct step) steps;
 };
 

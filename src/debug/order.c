@@ -33,11 +33,11 @@ struct word_state {
 };
 
 struct runner {
-	uint32_t next;                     /* step */
-	VECTOR(uint32_t) delayed;          /* stores that others do not see yet, oldest first */
-	uint32_t seen;                     /* so many of them they see by now */
-	bool forced;                       /* what it waits for cannot be: it goes on without */
-	bool wanted;                       /* there is a goal for it */
+	uint32_t next;            /* step */
+	VECTOR(uint32_t) delayed; /* stores that others do not see yet, oldest first */
+	uint32_t seen;            /* so many of them they see by now */
+	bool forced;              /* what it waits for cannot be: it goes on without */
+	bool wanted;              /* there is a goal for it */
 };
 
 /* A thread is to go on until a step has taken place, and is visible. */

@@ -127,8 +127,8 @@ static struct visit *visit_for(struct detector *d, uint32_t word, uint32_t threa
 	uint32_t number = index_find(&d->visit_index, key);
 
 	if (number == INDEX_NONE) {
-		number = vector_push(&d->visits,
-		        (struct visit){.thread = thread, .next = d->words[word].first_visit});
+		number = vector_push(
+		        &d->visits, (struct visit){.thread = thread, .next = d->words[word].first_visit});
 		d->words[word].first_visit = number + 1;
 		index_add(&d->visit_index, key, number);
 	}
@@ -157,7 +157,8 @@ static void add_race(struct detector *d, struct race_access first, struct race_a
 	        .count = 1,
 	        .words = 1,
 	        .ordered = ordered,
-	        .saw = a->writes & b->reads && word->writer == first.thread && word->writer_step == first.step,
+	        .saw = a->writes & b->reads && word->writer == first.thread &&
+	               word->writer_step == first.step,
 	        .both_store = a->writes && b->writes,
 	        .spins = word->spins,
 	        .address = a->address + (unsigned)__builtin_ctz(both),
@@ -181,7 +182,8 @@ static void compare_with(
 			return;
 		}
 		if (step->writes >> i & 1 && visit.bytes[i].load_clock > known) {
-			add_race(d, (struct race_access){visit.thread, visit.bytes[i].load_step}, here, ordered);
+			add_race(d, (struct race_access){visit.thread, visit.bytes[i].load_step}, here,
+			        ordered);
 			return;
 		}
 	}
@@ -311,11 +313,12 @@ static void make_call(struct detector *d, uint32_t thread, const struct step *st
 		release(d, thread, &d->written, false);
 	if (step->address == SYS_futex && !futex_waits(step->arguments[1]))
 		release(d, thread, futex_at(d, step->arguments[0]), false);
-	if (step->address != SYS_tgkill && step->address != SYS_tkill && step->address != SYS_rt_tgsigqueueinfo &&
-	        step->address != SYS_kill)
+	if (step->address != SYS_tgkill && step->address != SYS_tkill &&
+	        step->address != SYS_rt_tgsigqueueinfo && step->address != SYS_kill)
 		return;
 	for (uint32_t t = 0; t < d->threads; t++) {
-		uint64_t tid = step->arguments[step->address == SYS_tkill || step->address == SYS_kill ? 0 : 1];
+		uint64_t tid =
+		        step->arguments[step->address == SYS_tkill || step->address == SYS_kill ? 0 : 1];
 		if (step->address == SYS_kill || (uint64_t)d->accesses->threads[t].record.tid == tid)
 			release(d, thread, &d->signals[t], false);
 	}

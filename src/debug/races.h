@@ -22,9 +22,9 @@ struct race_access {
 struct race {
 	struct race_access first, second; /* an example, in the order found */
 	uint64_t count;
-	uint32_t words;   /* different ones, up to some */
-	bool saw;         /* the second loads what the first stored, in the example */
-	bool ordered;     /* which came first is known, in the example */
+	uint32_t words; /* different ones, up to some */
+	bool saw;       /* the second loads what the first stored, in the example */
+	bool ordered;   /* which came first is known, in the example */
 	bool both_store;
 	bool spins;       /* on a word that a thread waits for in a loop */
 	uint64_t address; /* of the first byte that both access */
@@ -34,8 +34,8 @@ struct races {
 	VECTOR(struct race) races; /* most suspicious first */
 };
 
-/* Says of an address in a race whether it is atomic by its type: then accesses to it are none, but synchronise.
- * May be NULL. */
+/* Says of an address in a race whether it is atomic by its type: then accesses to it are none, but
+ * synchronise. May be NULL. */
 typedef bool race_atomic(void *context, uint64_t address);
 
 void races_find(struct races *races, const struct accesses *accesses, const struct order *order,

@@ -23,11 +23,10 @@ static NOINLINE void *work(void *number)
 
 int main(void)
 {
-	pthread_t threads[4];
+	struct runner runners[4];
 	for (uintptr_t i = 0; i < 4; i++)
-		pthread_create(&threads[i], NULL, work, (void *)i);
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
+		runners[i] = (struct runner){.function = work, .argument = (void *)i};
+	run(runners, 4);
 	printf("%d\n", maximum > 0);
 	return 0;
 }

@@ -23,15 +23,41 @@
 #define ROUNDS   50
 #define NOINLINE __attribute__((noinline))
 
-/* Both run at the same time, and have ended when it returns. */
-static void run_two(void *(*first)(void *), void *(*second)(void *))
-{
-	pthread_t threads[2];
+struct runner {
+	void *(*function)(void *);
+	void *argument;
+	pthread_barrier_t *start;
+};
 
-	pthread_create(&threads[0], NULL, first, NULL);
-	pthread_create(&threads[1], NULL, second, NULL);
-	pthread_join(threads[0], NULL);
-	pthread_join(threads[1], NULL);
+static void *run_one(void *argument)
+{
+	struct runner *runner = argument;
+
+	pthread_barrier_wait(runner->start);
+	return runner->function(runner->argument);
+}
+
+/*
+ * All run at the same time, and have ended when it returns. None begins before all are there: making a thread would order
+ * it behind those that have ended.
+ */
+static void run(struct runner *runners, unsigned count)
+{
+	pthread_t threads[8];
+	pthread_barrier_t start;
+
+	pthread_barrier_init(&start, NULL, count);
+	for (unsigned i = 0; i < count; i++) {
+		runners[i].start = &start;
+		pthread_create(&threads[i], NULL, run_one, &runners[i]);
+	}
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static inline void run_two(void *(*first)(void *), void *(*second)(void *))
+{
+	run((struct runner[]){{.function = first}, {.function = second}}, 2);
 }
 
 static pthread_mutex_t mutex __attribute__((unused)) = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /*
- * The main thread tears down what a worker still uses.
+ * One thread tears down what another one still uses.
  *
  * race: settings
  */
@@ -8,22 +8,28 @@
 static struct {
 	int open, value;
 } settings = {1, 5};
+static sem_t finished;
 
 static NOINLINE void *work(void *unused)
 {
 	int sum = 0;
 	for (int i = 0; i < ROUNDS; i++)
 		sum += *(volatile int *)&settings.value;
+	sem_post(&finished);
 	return sum == 1 ? NULL : unused;
+}
+
+static NOINLINE void *tear_down(void *unused)
+{
+	IF_FIXED(sem_wait(&finished);)
+	*(volatile int *)&settings.value = 0;
+	return unused;
 }
 
 int main(void)
 {
-	pthread_t thread;
-	pthread_create(&thread, NULL, work, NULL);
-	IF_FIXED(pthread_join(thread, NULL);)
-	*(volatile int *)&settings.value = 0;
-	IF_RACING(pthread_join(thread, NULL);)
+	sem_init(&finished, 0, 0);
+	run_two(work, tear_down);
 	puts("done");
 	return 0;
 }

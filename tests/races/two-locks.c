@@ -6,7 +6,7 @@
 #include "race.h"
 
 static int shared;
-static pthread_mutex_t another = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t another __attribute__((unused)) = PTHREAD_MUTEX_INITIALIZER;
 
 static NOINLINE void *first(void *unused)
 {
@@ -32,6 +32,6 @@ static NOINLINE void *second(void *unused)
 int main(void)
 {
 	run_two(first, second);
-	printf("%d\n", shared > 0 && &another != NULL);
+	printf("%d\n", shared > 0);
 	return 0;
 }
