@@ -17,7 +17,7 @@ if [ "${1:-}" != --one ]; then
 			[[ $name == $PATTERN || $name.$case == $PATTERN ]] && printf '%s %s\n' "$name" "$case"
 		done
 	done | xargs -r -P "${JOBS:-2}" -L 1 "${BASH_SOURCE[0]}" --one
-	exit
+	exit "${PIPESTATUS[1]}"
 fi
 new_work_directory
 name=$2 label=order/$2

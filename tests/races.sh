@@ -14,7 +14,7 @@ if [ "${1:-}" != --one ]; then
 		# shellcheck disable=SC2053
 		[[ $name == $PATTERN ]] && printf '%s\n' "$name"
 	done | xargs -r -P "${JOBS:-2}" -n 1 "${BASH_SOURCE[0]}" --one
-	exit
+	exit "${PIPESTATUS[1]}"
 fi
 new_work_directory
 name=$2

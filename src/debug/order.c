@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #define NOBODY UINT32_MAX
-#define SEARCH 256 /* stores of a thread to a word that are looked at */
+#define SEARCH 256 /* stores of a thread to a word that are looked at, where it is only about preference */
 
 /* A thread's accesses to a word. */
 struct visitor {
@@ -272,8 +272,8 @@ static bool find_store(const struct search *s, uint32_t loader, const struct ste
 				return true;
 			}
 		}
-		for (uint32_t i = visitor->next; i < visitor->steps.count && i < visitor->next + SEARCH;
-		        i++) {
+		for (uint32_t i = visitor->next;
+		        i < visitor->steps.count && (!anybody || i < visitor->next + SEARCH); i++) {
 			uint32_t number = visitor->steps.items[i];
 			if (!provides(step_at(s, visitor->thread, number), load, view))
 				continue;
@@ -318,6 +318,62 @@ static bool find_reader(
 	return false;
 }
 
+/* Will anybody load what this store leaves? `next`: only if it is his next access to the word. */
+static bool is_loaded(const struct search *s, const struct step *store, uint8_t bytes, bool next)
+{
+	for (uint32_t v = s->words[store->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+		const struct visitor *visitor = &s->visitors.items[v - 1];
+		uint32_t end = visitor->next + (next ? 1 : SEARCH);
+		for (uint32_t i = visitor->next; i < visitor->steps.count && i < end; i++) {
+			const struct step *load = step_at(s, visitor->thread, visitor->steps.items[i]);
+			if (load->reads & bytes && !differs(load, store->after, bytes))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Is it right that `other` comes first: since the value of `store` is loaded next, and the other's never? */
+static bool goes_first(const struct search *s, const struct step *other, const struct step *store)
+{
+	uint8_t both = other->word == store->word ? other->writes & store->writes : 0;
+
+	return both && !other->reads && (other->after ^ store->after) & byte_mask(both) &&
+	       is_loaded(s, store, both, true) && !is_loaded(s, other, both, false);
+}
+
+/* Somebody whose store this one must overwrite, by what is loaded later, and who is not waited for. */
+static bool find_overwritten(
+        const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
+{
+	for (uint32_t v = s->words[store->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+		const struct visitor *visitor = &s->visitors.items[v - 1];
+		const struct runner *runner = &s->runners[visitor->thread];
+		*thread = visitor->thread;
+		if (visitor->thread == storer || runner->wanted)
+			continue;
+		for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
+			*step = runner->delayed.items[i];
+			if (goes_first(s, step_at(s, visitor->thread, *step), store))
+				return true;
+		}
+		if (visitor->next == visitor->steps.count)
+			continue;
+		*step = visitor->steps.items[visitor->next];
+		if (*step < next_stamped(s, visitor->thread) &&
+		        goes_first(s, step_at(s, visitor->thread, *step), store))
+			return true;
+	}
+	return false;
+}
+
+static bool must_wait(
+        const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
+{
+	return find_reader(s, storer, store, thread, step) ||
+	       find_overwritten(s, storer, store, thread, step);
+}
+
 /* ---- steps ---- */
 
 static void emit(struct search *s, struct order_event event)
@@ -334,7 +390,7 @@ static bool drain(struct search *s, uint32_t thread)
 	while (runner->seen < runner->delayed.count) {
 		uint32_t number = runner->delayed.items[runner->seen], other, load;
 		const struct step *store = step_at(s, thread, number);
-		if (!runner->forced && find_reader(s, thread, store, &other, &load)) {
+		if (!runner->forced && must_wait(s, thread, store, &other, &load)) {
 			push_goal(s, other, load);
 			return false;
 		}
@@ -422,7 +478,7 @@ static bool run_access(struct search *s, uint32_t thread)
 		}
 		store_to(s, thread, step);
 	} else if (step->writes) {
-		event.delayed = runner->delayed.count || find_reader(s, thread, step, &other, &number);
+		event.delayed = runner->delayed.count || must_wait(s, thread, step, &other, &number);
 		if (event.delayed)
 			vector_push(&runner->delayed, runner->next);
 		else
