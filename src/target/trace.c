@@ -186,7 +186,7 @@ void trace_call(struct thread *thread, const struct feed_syscall *call)
 	append(record);
 	/* clone3 has its arguments in memory: flags and the word that is cleared at the thread's end are
 	 * where clone has them. */
-	bool clone3 = call->number == __NR_clone3;
+	bool clone3 = call->registers.gpr[RAX] == __NR_clone3;
 	if (clone3)
 		feed()->trace[f->trace_count - 1].after = read_word(gpr[RDI]);
 	record.kind = TRACE_ARGUMENTS;
