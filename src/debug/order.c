@@ -205,8 +205,12 @@ static bool is_wanted(const struct search *s, uint32_t thread)
 	return s->runners[thread].wanted;
 }
 
+/* A locked instruction is one with its accesses: nobody comes between. */
 static void push_goal(struct search *s, uint32_t thread, uint32_t until)
 {
+	while (until + 1 < s->accesses->threads[thread].steps.count &&
+	        step_at(s, thread, until + 1)->kind == STEP_ACCESS && step_at(s, thread, until + 1)->locked)
+		until++;
 	vector_push(&s->goals, (struct goal){thread, until});
 	s->runners[thread].wanted = true;
 }
@@ -455,7 +459,7 @@ static bool run_access(struct search *s, uint32_t thread)
 	uint32_t other, number;
 
 	if (step->reads && differs(step, view.value, view.known)) {
-		if (!runner->forced && find_store(s, thread, step, false, &other, &number)) {
+		if (!step->locked && !runner->forced && find_store(s, thread, step, false, &other, &number)) {
 			push_goal(s, other, number);
 			return false;
 		}
@@ -472,10 +476,6 @@ static bool run_access(struct search *s, uint32_t thread)
 		}
 	}
 	if (step->writes && step->locked) {
-		if (!runner->forced && find_reader(s, thread, step, &other, &number)) {
-			push_goal(s, other, number);
-			return false;
-		}
 		store_to(s, thread, step);
 	} else if (step->writes) {
 		event.delayed = runner->delayed.count || must_wait(s, thread, step, &other, &number);
@@ -491,16 +491,34 @@ static bool run_access(struct search *s, uint32_t thread)
 	return true;
 }
 
-/* Its turn comes with its stamp. */
-static bool take_turn(struct search *s, uint32_t thread, struct queue *queue)
+/* Its turn comes with its stamp; false: it waits for another one's. */
+static bool is_turn(struct search *s, uint32_t thread, const struct queue *queue)
 {
 	const struct queue_entry *head = &queue->entries.items[queue->next];
 
-	if (head->thread == thread && head->step == s->runners[thread].next) {
-		queue->next++;
-		return true;
+	return (head->thread == thread && head->step == s->runners[thread].next) ||
+	       wait_for(s, head->thread, head->step);
+}
+
+/* What the accesses of a locked instruction wait for, it waits for: then they are made at once. */
+static bool is_possible(struct search *s, uint32_t thread)
+{
+	const struct accessing_thread *self = &s->accesses->threads[thread];
+	uint32_t other, number;
+
+	for (uint32_t i = s->runners[thread].next + 1; i < self->steps.count; i++) {
+		const struct step *step = &self->steps.items[i];
+		if (step->kind != STEP_ACCESS || !step->locked)
+			break;
+		struct view view = view_of(s, thread, step->word);
+		bool differs_now = step->reads && differs(step, view.value, view.known);
+		if ((differs_now && find_store(s, thread, step, false, &other, &number)) ||
+		        (!differs_now && step->writes && find_reader(s, thread, step, &other, &number))) {
+			push_goal(s, other, number);
+			return false;
+		}
 	}
-	return wait_for(s, head->thread, head->step);
+	return true;
 }
 
 static bool run_step(struct search *s, uint32_t thread)
@@ -516,11 +534,15 @@ static bool run_step(struct search *s, uint32_t thread)
 		return wait_for(s, self->maker, self->made_by);
 	if (!drain(s, thread))
 		return false;
-	if (is_call(step) && !take_turn(s, thread, &s->calls))
+	struct queue *queue = is_call(step)                                           ? &s->calls
+	                      : step->kind == STEP_OPERATION && step->word != NO_WORD ? &s->lines[step->word]
+	                                                                              : NULL;
+	if (queue && !is_turn(s, thread, queue))
 		return false;
-	if (step->kind == STEP_OPERATION && step->word != NO_WORD &&
-	        !take_turn(s, thread, &s->lines[step->word]))
+	if (step->kind == STEP_OPERATION && !runner->forced && !is_possible(s, thread))
 		return false;
+	if (queue)
+		queue->next++;
 	runner->forced = false;
 	emit(s, (struct order_event){.thread = thread, .step = runner->next++});
 	return true;

@@ -23,6 +23,7 @@ struct check {
 	uint64_t *lines; /* the stamps that came last */
 	uint64_t calls;
 	struct thread_state *threads;
+	uint32_t inside; /* the thread in the middle of a locked instruction + 1, or 0 */
 	const char *wrong;
 };
 
@@ -101,10 +102,15 @@ static void check_event(struct check *c, const struct order_event *event)
 	struct thread_state *state = &c->threads[event->thread];
 	const struct step *step = &c->accesses->threads[event->thread].steps.items[event->step];
 
+	if (c->inside && c->inside != event->thread + 1)
+		c->wrong = "something comes between a locked instruction and its accesses";
 	if (event->visible) {
 		check_visible(c, event, step);
 		return;
 	}
+	const struct step *next = step + 1;
+	bool last = event->step + 1 == c->accesses->threads[event->thread].steps.count;
+	c->inside = !last && next->kind == STEP_ACCESS && next->locked ? event->thread + 1 : 0;
 	if (event->step != state->next++)
 		c->wrong = "a thread's steps are not in their order";
 	if (step->kind != STEP_ACCESS) {
