@@ -6,13 +6,14 @@
 #include "cli/command.h"
 #include "cli/error.h"
 #include "cli/json.h"
+#include "cli/shared_options.h"
 #include "debug/order.h"
 
 #define STATUS_WRONG 1
 
 struct order_values {
 	bool json;
-	const char *sysroot, *binary;
+	struct place_values place;
 };
 
 static const struct option_spec order_options[] = {
@@ -22,20 +23,7 @@ static const struct option_spec order_options[] = {
                 .offset = offsetof(struct order_values, json),
                 .help = "print one JSON object instead of text",
         },
-        {
-                .name = "sysroot",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct order_values, sysroot),
-                .value = "DIR",
-                .help = "look for the recorded program's files in here",
-        },
-        {
-                .name = "binary",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct order_values, binary),
-                .value = "PATH",
-                .help = "take this file for the recorded program itself",
-        },
+        PLACE_OPTIONS(struct order_values),
         {0},
 };
 
@@ -140,7 +128,7 @@ static int order_recording(const struct order_values *values, const char *path)
 	char why[1024];
 	int status = STATUS_FAILED;
 
-	if (recorded_open(&recorded, path, values->sysroot, values->binary, why, sizeof why) &&
+	if (recorded_open(&recorded, path, values->place.sysroot, values->place.binary, why, sizeof why) &&
 	        accesses_collect(&accesses, &recorded, why, sizeof why)) {
 		status = STATUS_WRONG;
 		if (order_find(&order, &accesses, why, sizeof why) &&

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/error.h"
 #include "cli/json.h"
+#include "cli/shared_options.h"
 #include "cli/symbols.h"
 #include "cli/variables.h"
 #include "debug/races.h"
@@ -15,7 +16,7 @@
 
 struct races_values {
 	bool json, all;
-	const char *sysroot, *binary;
+	struct place_values place;
 };
 
 static const struct option_spec races_options[] = {
@@ -31,20 +32,7 @@ static const struct option_spec races_options[] = {
                 .offset = offsetof(struct races_values, all),
                 .help = "also those inside the C library",
         },
-        {
-                .name = "sysroot",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct races_values, sysroot),
-                .value = "DIR",
-                .help = "look for the recorded program's files in here",
-        },
-        {
-                .name = "binary",
-                .type = OPTION_TEXT,
-                .offset = offsetof(struct races_values, binary),
-                .value = "PATH",
-                .help = "take this file for the recorded program itself",
-        },
+        PLACE_OPTIONS(struct races_values),
         {0},
 };
 
@@ -250,7 +238,7 @@ static int search(const struct races_values *values, const char *path, struct re
 	char why[1024] = "out of memory";
 	int status = STATUS_FAILED;
 
-	if (recorded_open(&recorded, path, values->sysroot, values->binary, why, sizeof why) &&
+	if (recorded_open(&recorded, path, values->place.sysroot, values->place.binary, why, sizeof why) &&
 	        accesses_collect(&accesses, &recorded, why, sizeof why) &&
 	        order_find(&order, &accesses, why, sizeof why) &&
 	        order_verify(&order, &accesses, why, sizeof why) &&

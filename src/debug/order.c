@@ -34,6 +34,7 @@ struct word_state {
 
 struct runner {
 	uint32_t next;            /* step */
+	uint32_t stamped;         /* the first one from there on with a stamp, as far as looked for */
 	VECTOR(uint32_t) delayed; /* stores that others do not see yet, oldest first */
 	uint32_t seen;            /* so many of them they see by now */
 	bool forced;              /* what it waits for cannot be: it goes on without */
@@ -247,11 +248,14 @@ static bool wait_for(struct search *s, uint32_t thread, uint32_t until)
 
 static uint32_t next_stamped(const struct search *s, uint32_t thread)
 {
-	uint32_t i = s->runners[thread].next;
+	struct runner *runner = &s->runners[thread];
+	uint32_t count = s->accesses->threads[thread].steps.count;
 
-	while (i < s->accesses->threads[thread].steps.count && step_at(s, thread, i)->kind == STEP_ACCESS)
-		i++;
-	return i;
+	if (runner->stamped < runner->next)
+		runner->stamped = runner->next;
+	while (runner->stamped < count && step_at(s, thread, runner->stamped)->kind == STEP_ACCESS)
+		runner->stamped++;
+	return runner->stamped;
 }
 
 /* A store of the value that the load has, still to be seen by others: the thread's that is not yet waited

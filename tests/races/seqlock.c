@@ -11,7 +11,7 @@ static IF_FIXED(_Atomic) int values[2];
 static NOINLINE void *change(void *unused)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		sched_yield();
+		usleep(500); /* so that somebody looks in between */
 		atomic_store_explicit(&sequence, sequence + 1, memory_order_relaxed);
 		atomic_thread_fence(memory_order_release);
 		IF_FIXED(atomic_store_explicit(&values[0], i, memory_order_relaxed);)
