@@ -22,9 +22,10 @@ RECORDING_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/recording/*.c))
 RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
 REPLAY_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/replay/*.c))
 EXPLAIN_OBJECTS   := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/explain/*.c))
+DEBUG_OBJECTS     := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/debug/*.c))
 CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
-LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(EXPLAIN_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
+LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(DEBUG_OBJECTS) $(EXPLAIN_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
 .PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures bench-atomics install clean format check-format \
 	packages-build packages-fuzz \
@@ -79,9 +80,12 @@ UNIT_TESTS        := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard test
 INSTRUCTION_TESTS := $(patsubst tests/instructions/%.c,$(B)/tests/instructions/%,$(wildcard tests/instructions/*.c))
 PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
+RACE_TESTS        := $(foreach n,$(basename $(notdir $(wildcard tests/races/*.c))),$(B)/tests/races/$(n) $(B)/tests/races/$(n)-fixed)
+THREAD_TESTS      := $(patsubst tests/threads/%.c,$(B)/tests/threads/%,$(wildcard tests/threads/*.c))
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
-tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(B)/tests/fuzz $(B)/tests/fuzz-low \
+tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(RACE_TESTS) $(THREAD_TESTS) \
+	$(B)/tests/fuzz $(B)/tests/fuzz-low \
 	$(B)/tests/make-recording $(B)/tests/tamper-recording $(B)/tests/readers-corpus
 
 $(B)/tests/unit/%: tests/unit/%.c $(LIBRARY_OBJECTS)
@@ -108,6 +112,21 @@ $(B)/tests/programs/%: tests/programs/%.cc tests/build-program $(wildcard tests/
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)tests/build-program $< $@
+
+$(B)/tests/races/%-fixed: tests/races/%.c tests/races/race.h
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -O1 -g -Wall -pthread -DFIXED -o $@ $<
+
+$(B)/tests/races/%: tests/races/%.c tests/races/race.h
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -O1 -g -Wall -pthread -o $@ $<
+
+$(B)/tests/threads/%: tests/threads/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -O1 -g -Wall -pthread -o $@ $<
 
 $(B)/tests/fuzz: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
 	@mkdir -p $(@D)

@@ -16,6 +16,8 @@ static const struct command *const commands[] = {
         &replay_command,
         &info_command,
         &events_command,
+        &order_command,
+        &races_command,
         &pack_command,
         &doctor_command,
         &help_command,

@@ -19,6 +19,8 @@ extern const struct command record_command;
 extern const struct command replay_command;
 extern const struct command info_command;
 extern const struct command events_command;
+extern const struct command order_command;
+extern const struct command races_command;
 extern const struct command pack_command;
 extern const struct command doctor_command;
 extern const struct command help_command;

@@ -591,6 +591,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .writable = &reading->writable,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
+	        .trace_filter = space->trace_filter,
 	};
 }
 

@@ -122,6 +122,7 @@ struct space {
 	bool count_loads;
 	bool approximates; /* some code has instructions whose results differ from processor to processor */
 	enum translate_mode mode;
+	uint64_t trace_filter;      /* see struct translate_request */
 	bool low_memory, low_stack; /* see struct translate_request */
 	/* Told of the bytes that code was translated from, before it is run; or NULL. */
 	void (*on_code)(

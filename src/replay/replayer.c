@@ -110,9 +110,10 @@ static void collect(struct replay_result *result, const struct session *sessions
 		fputs(failure->states, stderr);
 }
 
-static void replay_recorded(
+void replay_opened(
         const struct replay_options *options, const struct recorded *recorded, struct replay_result *result)
 {
+	*result = (struct replay_result){0};
 	unsigned count = sessions_for(options, &recorded->timeline);
 	struct session *sessions = calloc(count, sizeof *sessions);
 	uint64_t *instructions = calloc(recorded->timeline.count, sizeof *instructions);
@@ -144,12 +145,12 @@ void replay(const struct replay_options *options, struct replay_result *result)
 	*result = (struct replay_result){0};
 	bool open =
 	        recorded_open(&recorded, options->path, options->sysroot, options->binary, why, sizeof why);
-	memcpy(result->warning, recorded.warning, sizeof result->warning);
 	if (!open)
 		fail(result, "%s", why);
 	else if (options->thread != UINT32_MAX && !recorded_has_thread(&recorded, options->thread))
 		fail(result, "there is no thread %u; 'bugnet info' lists them", options->thread);
 	else
-		replay_recorded(options, &recorded, result);
+		replay_opened(options, &recorded, result);
+	memcpy(result->warning, recorded.warning, sizeof result->warning);
 	recorded_close(&recorded);
 }

@@ -28,6 +28,25 @@ struct replay_observer {
 /* Of the thread that is seen. Returns how much of it was there; the rest is zero. */
 size_t replay_read(const struct replay_view *view, uint64_t address, void *to, size_t size);
 
+struct recorded;
+struct trace_record;
+
+/*
+ * Somebody who wants to know what threads do to memory; each function may be NULL. They are called for
+ * stretches by their number in the timeline: for the same one by one thread after the other,
+ * for different ones by several threads at once.
+ */
+struct replay_tracer {
+	void *context;
+	/* The stretch has touched these pages, by their addresses; some may come more than once. With
+	 * UINT64_MAX among them there were more. */
+	void (*touched)(void *context, size_t stretch, const uint64_t *pages, uint32_t count);
+	/* Accesses that the filter (TRACE_FILTER_BYTES, see translate/runtime.h) lets through, in their
+	 * order, see target/feed.h. */
+	void (*trace)(void *context, size_t stretch, const struct trace_record *records, uint32_t count);
+	const uint8_t *filter;
+};
+
 struct replay_options {
 	const char *path;
 	const char *sysroot, *binary; /* see code_files.h; may be NULL */
@@ -37,6 +56,7 @@ struct replay_options {
 	bool output;                  /* write what the program wrote to descriptors 1 and 2 */
 	bool loads;                   /* count them, see struct replay_result */
 	const struct replay_observer *observer; /* or NULL; no output then */
+	const struct replay_tracer *tracer;     /* or NULL */
 	bool show; /* print the state of each thread where it stops because of `to` */
 };
 
@@ -62,5 +82,8 @@ struct replay_result {
 };
 
 void replay(const struct replay_options *options, struct replay_result *result);
+/* The same of a recording that is open: path, sysroot and binary do not matter. */
+void replay_opened(
+        const struct replay_options *options, const struct recorded *recorded, struct replay_result *result);
 
 #endif

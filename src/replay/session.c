@@ -74,6 +74,17 @@ static bool open_code(struct session *s)
 	return true;
 }
 
+static void begin_trace(struct session *s)
+{
+	struct feed *feed = s->target.feed;
+	const struct segment_layout *segment = &s->recorded->segments[0];
+
+	feed->tracing = 1;
+	feed->trace_epoch = 1;
+	memcpy(feed->trace_filter, s->options->tracer->filter, sizeof feed->trace_filter);
+	s->target.space->trace_filter = segment->base + segment->logs + offsetof(struct feed, trace_filter);
+}
+
 static bool make_target(struct session *s)
 {
 	const struct recorded *recorded = s->recorded;
@@ -94,6 +105,9 @@ static bool make_target(struct session *s)
 	feeder_init(&s->feeder, &s->reader, &recorded->timeline, s->schedule, s->source, recorded->segments,
 	        recorded->segment_count, &options);
 	s->target.feed->generation = 1;
+	if (s->options->tracer && s->options->tracer->trace)
+		begin_trace(s);
+	s->target.feed->surveying = s->options->tracer && s->options->tracer->touched;
 	/* The stub begins with the first buffer, as if it had asked for it. */
 	fill(s);
 	s->buffer = 1;
@@ -279,6 +293,19 @@ static void output_call(struct session *s, uint64_t size)
 		write_memory(s, fd, gpr[RSI], size < gpr[RDX] ? size : gpr[RDX]);
 }
 
+/* ---- observers ---- */
+
+/* The stretch goes no further here: what it touched. */
+static void tell_touched(struct session *s)
+{
+	const struct replay_tracer *tracer = s->options->tracer;
+	struct feed *feed = s->target.feed;
+
+	if (tracer && tracer->touched && !s->done)
+		tracer->touched(tracer->context, s->current, feed->touched, feed->touched_count);
+	feed->touched_count = 0;
+}
+
 /* ---- reports ---- */
 
 static void show_stop(struct session *s, const struct notice *notice)
@@ -300,8 +327,10 @@ static void handle_report(struct session *s, uint64_t number)
 		finish(s, REPLAY_FAILED, "the feed is out of step; this is a bug in bugnet");
 		return;
 	}
-	if (notice->kind != NOTICE_FINISHED)
+	if (notice->kind != NOTICE_FINISHED) {
 		s->current = notice->stretch;
+		tell_touched(s);
+	}
 	switch (notice->kind) {
 	case NOTICE_KEYFRAME:
 		check_state(s, &notice->state);
@@ -421,6 +450,10 @@ static enum status feed_for(struct session *s, const uint64_t *arguments, uint64
 			observe_call(s, arguments[1]);
 		else
 			output_call(s, arguments[1]);
+		break;
+	case FEED_ASK_TRACE:
+		s->options->tracer->trace(s->options->tracer->context, s->current, s->target.feed->trace,
+		        (uint32_t)arguments[1]);
 		break;
 	}
 	return s->done ? STATUS_RELEASE : STATUS_OK;

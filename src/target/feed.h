@@ -81,11 +81,43 @@ struct feed_result {
 	struct event_changes changes;
 };
 
+/*
+ * A trace of what the thread does to memory, for a replay that wants one: the filter of
+ * runtime.h chooses, and the replayer takes the records when there are many, and before the
+ * thread is looked at or another one comes. An access is told by the 8-byte words it is to,
+ * with a bit for each byte of the word; what it leaves there is filled in when it has been made.
+ *
+ * Loads of the same word and value by the same instruction, with nothing in between that
+ * orders threads, are one record.
+ */
+enum trace_kind {
+	TRACE_ACCESS,
+	TRACE_OPERATION, /* a locked instruction, before its TRACE_ACCESS, if it has one */
+	TRACE_CALL, /* a system call; address: its number; before: its result; after: the first argument */
+	TRACE_ARGUMENTS, /* of the same; address, before, after: the next three arguments */
+};
+
+struct trace_record {
+	uint64_t position;
+	uint64_t last; /* position of the last such load */
+	uint64_t pc;
+	uint64_t address;       /* of the word */
+	uint64_t before, after; /* the word */
+	uint8_t kind;           /* enum trace_kind */
+	uint8_t reads, writes;  /* bytes of the word */
+	uint8_t locked;
+	uint32_t padding;
+};
+
+#define TRACE_RECORDS 32768
+#define TRACE_RECENT  4096
+
 /* The first argument of OP_FEED; the second is the number of a code or report record, or a call's result. */
 #define FEED_ASK_MORE   0 /* -> offset of the next record */
 #define FEED_ASK_CODE   1
 #define FEED_ASK_REPORT 2
 #define FEED_ASK_CALL   3 /* a system call is about to have its effect */
+#define FEED_ASK_TRACE  4 /* take the trace */
 
 /* The first argument of OP_DIVERGED. */
 enum feed_divergence {
@@ -110,6 +142,7 @@ struct feed_step {
 #define FEED_STEPS 16384
 
 #define FEED_BUFFER_BYTES (1u << 19)
+#define FEED_TOUCHED      (1u << 20)
 
 #define FEED_COUNTER(k) (-(THREAD_STRIDE / 8) + 512 * (int32_t)(k)) /* the slot of counter k */
 #define FEED_FAR        (1ul << 20) /* instructions to the next stop: from here on the counters are spread, */
@@ -126,6 +159,20 @@ struct feed {
 	uint32_t stepping; /* the thread is in the code of a step */
 	/* the replayer's */
 	uint32_t generation; /* of the code cache: grows when code is discarded; never 0 */
+	/* the trace: filled by the stub, taken by the replayer */
+	uint32_t tracing;
+	uint32_t trace_count;
+	uint32_t trace_finished; /* so many have what the access left */
+	uint32_t trace_epoch;    /* counts what orders threads */
+	uint8_t trace_filter[TRACE_FILTER_BYTES];
+	struct {
+		uint32_t epoch, record;
+	} trace_recent[TRACE_RECENT]; /* loads, by a hash of word and pc */
+	struct trace_record trace[TRACE_RECORDS];
+	/* pages that were touched since the replayer last looked, for one who wants to know */
+	uint32_t surveying;
+	uint32_t touched_count;
+	uint64_t touched[FEED_TOUCHED];
 	/* what the stub shows of the thread besides slots and registers, see FEED_REPORT, OP_DIVERGED */
 	uint64_t position;
 	uint64_t fs_base;

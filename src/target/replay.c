@@ -29,7 +29,7 @@
 #define TRAP_BREAKPOINT 3
 #define TRAP_OVERFLOW   4
 
-static struct feed *feed(void)
+struct feed *feed(void)
 {
 	const struct segment_layout *segment = &process()->segments[0];
 
@@ -108,7 +108,7 @@ static void set_instructions_left(struct thread *thread, uint64_t left)
 	thread->slots[SLOT_POSITION] = share * POSITION_SLOTS - left;
 }
 
-static uint64_t replay_position(const struct thread *thread)
+uint64_t replay_position(const struct thread *thread)
 {
 	return feed()->stop - instructions_left(thread);
 }
@@ -146,7 +146,7 @@ static _Noreturn void leave(void)
 		syscall1(__NR_exit_group, 1);
 }
 
-static void ask_replayer(struct thread *thread, uint64_t what, uint64_t number)
+void ask_replayer(struct thread *thread, uint64_t what, uint64_t number)
 {
 	if (ask(thread, OP_FEED, what, number, 0) != STATUS_OK)
 		leave();
@@ -168,9 +168,25 @@ static bool appear(uint64_t start, uint64_t size)
 	               0) == (long)start;
 }
 
+/* One page at a time, each of which is told of. */
+static bool page_appears(uint64_t page)
+{
+	struct feed *f = feed();
+
+	if (!appear(page, PAGE))
+		return false;
+	if (f->touched_count < FEED_TOUCHED)
+		f->touched[f->touched_count++] = page;
+	else
+		f->touched[FEED_TOUCHED - 1] = UINT64_MAX;
+	return true;
+}
+
 /* Memory that was never touched; false: it is there, or it is ours. */
 static bool memory_appears(uint64_t address)
 {
+	if (feed()->surveying)
+		return page_appears(address & -PAGE);
 	return appear(address & -CHUNK, CHUNK) || appear(address & -PAGE, PAGE);
 }
 
@@ -340,6 +356,7 @@ static void advance(struct thread *thread)
 
 	thread->slots[SLOT_TARGET] = 0;
 	f->stepping = 0;
+	trace_finish();
 	for (;;) {
 		record = next_record(thread);
 		if (record->kind == FEED_STATE)
@@ -349,6 +366,8 @@ static void advance(struct thread *thread)
 		/* Where it is must be right for whoever looks. */
 		f->stop = now;
 		set_instructions_left(thread, 0);
+		if (record->kind == FEED_STATE || record->kind == FEED_REPORT)
+			trace_flush(thread);
 		apply(thread, record);
 		now += record->kind == FEED_INSTEAD;
 		consume(record);
@@ -466,6 +485,7 @@ static void take_call(struct thread *thread, const struct feed_syscall *call)
 		show(thread);
 		ask_replayer(thread, FEED_ASK_CALL, call->result);
 	}
+	trace_call(thread, call);
 	call_effects(thread, call);
 	regs->gpr[RAX] = call->result;
 }

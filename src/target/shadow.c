@@ -233,6 +233,10 @@ static void step_again(struct thread *thread)
 
 void handle_access(struct thread *thread)
 {
+	if (replaying()) {
+		trace_access(thread);
+		return;
+	}
 	uint64_t detail = thread->slots[SLOT_DETAIL], address = thread->slots[SLOT_ADDRESS];
 	uint64_t size = ACCESS_SIZE(detail), what = ACCESS_WHAT(detail);
 	uint64_t here = position(thread) + ACCESS_EXECUTED(detail);

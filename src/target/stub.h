@@ -369,6 +369,20 @@ _Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t det
 uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base);
 
+uint64_t replay_position(const struct thread *thread);
+struct feed;
+struct feed *feed(void);
+void ask_replayer(struct thread *thread, uint64_t what, uint64_t number);
+
+/* ---- trace.c ---- */
+void trace_access(struct thread *thread);
+struct feed_syscall;
+void trace_call(struct thread *thread, const struct feed_syscall *call);
+/* The thread is at a boundary: what it stored is there. */
+void trace_finish(void);
+/* The replayer takes what there is. */
+void trace_flush(struct thread *thread);
+
 /* ---- confine.c ---- */
 /* From now on the kernel allows this process what replay needs, and nothing else. */
 void confine(void);

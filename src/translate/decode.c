@@ -804,11 +804,12 @@ static bool classify_string(struct instruction *instruction, const ZydisDecodedI
 
 	if (zydis->meta.category != ZYDIS_CATEGORY_STRINGOP)
 		return false;
+	unsigned argument = STRING_ARGUMENT(kinds[(zydis->opcode & 0xfe) - 0xa4], log2_of(operands[0].size),
+	        repeat_prefix(instruction), instruction->address32, source_segment(zydis, operands));
 	if (mode == TRANSLATE_RECORD)
-		set_emulated(instruction, EMULATE_STRING,
-		        STRING_ARGUMENT(kinds[(zydis->opcode & 0xfe) - 0xa4], log2_of(operands[0].size),
-		                repeat_prefix(instruction), instruction->address32,
-		                source_segment(zydis, operands)));
+		set_emulated(instruction, EMULATE_STRING, argument);
+	instruction->trace = TRACE_STRING;
+	instruction->trace_size = (uint16_t)argument;
 	return true;
 }
 
@@ -882,9 +883,15 @@ static bool classify_atomic(struct instruction *instruction, const ZydisDecodedI
 		return false;
 	if (moved && instruction->fs)
 		return false; /* the stub would have to know where the segment begins */
+	bool locked = zydis->mnemonic == ZYDIS_MNEMONIC_XCHG || zydis->attributes & ZYDIS_ATTRIB_HAS_LOCK;
+	/* A bit's number in a register leads elsewhere: that it is locked is all that is told then. */
+	instruction->trace = (uint8_t)((locked ? TRACE_LOCKED : 0) |
+	                               (instruction->bit_string    ? 0
+	                                       : kind == ATOMIC_BT ? TRACE_READ
+	                                                           : TRACE_READ | TRACE_WRITE));
+	instruction->trace_size = (uint16_t)(bits / 8);
 	if (mode != TRANSLATE_RECORD)
 		return true;
-	bool locked = zydis->mnemonic == ZYDIS_MNEMONIC_XCHG || zydis->attributes & ZYDIS_ATTRIB_HAS_LOCK;
 	if (kind == ATOMIC_CMPXCHG2)
 		bits /= 2;
 	set_emulated(instruction, EMULATE_ATOMIC,
@@ -927,6 +934,27 @@ static bool is_pushf(ZydisMnemonic mnemonic)
 {
 	return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFD ||
 	       mnemonic == ZYDIS_MNEMONIC_PUSHFQ;
+}
+
+/* The stack of pushes and pops is left out: nobody else's, as a rule, and half of all accesses. */
+static void trace_data(struct instruction *instruction, const ZydisDecodedOperand *memory)
+{
+	switch (instruction->access) {
+	case ACCESS_LOAD:
+	case ACCESS_USE:
+		instruction->trace = TRACE_READ;
+		break;
+	case ACCESS_STORE:
+	case ACCESS_POP_STORE:
+		instruction->trace = TRACE_WRITE;
+		break;
+	case ACCESS_MODIFY:
+		instruction->trace = TRACE_READ | TRACE_WRITE;
+		break;
+	default:
+		return;
+	}
+	instruction->trace_size = memory->size / 8;
 }
 
 static void classify_recorded(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
@@ -976,6 +1004,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		        zydis->mnemonic != ZYDIS_MNEMONIC_POP)
 			instruction->access = data_access(instruction, zydis, operands, memory);
 		instruction->access_size = memory->size / 8;
+		trace_data(instruction, memory);
 		instruction->has_register_form =
 		        instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
 	}

@@ -127,6 +127,8 @@ struct instruction {
 	bool may_fault;
 	uint8_t access;             /* enum access_kind; only while recording */
 	uint8_t access_size;        /* in bytes */
+	uint8_t trace;              /* TRACE_*: what it does to memory by its operand; only in replay */
+	uint16_t trace_size;        /* in bytes, or STRING_ARGUMENT() */
 	bool writes_flags;          /* some of the status flags */
 	bool has_register_form;     /* the same with a general register for its memory operand */
 	uint16_t address_registers; /* that form the address of its operand in memory */

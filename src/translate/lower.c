@@ -784,6 +784,8 @@ static void lower_instruction(struct lowering *lowering, const struct instructio
 	        RECORD_BOUNDARY | refused | (lowering->flags_in_slot ? RECORD_FLAGS : 0));
 	if (lowering->request->mode == TRANSLATE_RECORD && lower_recorded(lowering, instruction))
 		return;
+	if (lowering->request->trace_filter && instruction->kind == KIND_PLAIN && instruction->trace)
+		trace_access(lowering, instruction);
 	switch (instruction->kind) {
 	case KIND_PLAIN:
 	case KIND_LEA:

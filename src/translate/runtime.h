@@ -122,6 +122,20 @@
 #define ACCESS_EXECUTED(detail)             ((detail) >> 16)
 
 /*
+ * The same routine in a replay that traces: what the instruction at rcx is about to do, with
+ * ACCESS_DETAIL(TRACE_*, size, executed). With TRACE_STRING the size is a STRING_ARGUMENT.
+ *
+ * Plain accesses come there only if the filter has a byte that is not 0 for them. It has 65536,
+ * indexed by bits TRACE_SHIFT to TRACE_SHIFT + 15 of the address.
+ */
+#define TRACE_READ         1
+#define TRACE_WRITE        2
+#define TRACE_LOCKED       4 /* a locked instruction, wherever it is */
+#define TRACE_STRING       8
+#define TRACE_SHIFT        8
+#define TRACE_FILTER_BYTES 65536
+
+/*
  * What ROUTINE_EMULATE is asked for. SLOT_DETAIL holds
  * EMULATE_DETAIL(kind, length, argument): the instruction's length gives the
  * next pc; `argument` is a register number (0-15) or an operand width.

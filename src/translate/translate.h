@@ -126,6 +126,9 @@ struct translate_request {
 	/* Replay: looked at when all code has been read; keep flags where the program does not read them,
 	 * too: some of that code may become another one, which does. NULL: there is no need to. */
 	const bool *keep_flags;
+	/* Replay: the address of the filter for accesses to memory that are traced, see runtime.h; 0: none
+	 * is. */
+	uint64_t trace_filter;
 	/* Looked at when all code has been read: a store may make another instruction of the one behind it,
 	 * so that nobody knows which flags will be read. NULL: none does. */
 	const bool *writable;

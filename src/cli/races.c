@@ -1,0 +1,286 @@
+/* bugnet races: accesses of two threads that nothing orders. */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/error.h"
+#include "cli/json.h"
+#include "cli/shared_options.h"
+#include "cli/symbols.h"
+#include "cli/variables.h"
+#include "debug/races.h"
+
+#define STATUS_RACES 1
+
+struct races_values {
+	bool json, all;
+	struct place_values place;
+};
+
+static const struct option_spec races_options[] = {
+        {
+                .name = "json",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct races_values, json),
+                .help = "print one JSON object instead of text",
+        },
+        {
+                .name = "all",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct races_values, all),
+                .help = "also those inside the C library",
+        },
+        PLACE_OPTIONS(struct races_values),
+        {0},
+};
+
+struct listing {
+	struct recording *recording;
+	const struct accesses *accesses;
+	struct variables *variables;
+	struct json *json; /* or NULL: text */
+};
+
+/* ---- what is told ---- */
+
+static bool is_system_library(const char *file)
+{
+	const char *name = file ? strrchr(file, '/') : NULL;
+
+	return name && (!strncmp(name, "/libc.so", 8) || !strncmp(name, "/ld-linux", 9) ||
+	                       !strncmp(name, "/libpthread", 11) || !strncmp(name, "/libc-", 6));
+}
+
+/* Copies and comparisons are made for the program. */
+static bool works_for_others(const struct symbol *symbol)
+{
+	return symbol->name && (strstr(symbol->name, "mem") || strstr(symbol->name, "str"));
+}
+
+/* The library's own business: it knows what its data can bear. */
+static bool is_internal(const struct symbol *first, const struct symbol *second)
+{
+	return is_system_library(first->file) && is_system_library(second->file) &&
+	       !(works_for_others(first) && works_for_others(second));
+}
+
+static const struct step *step_of(const struct listing *listing, struct race_access access)
+{
+	return &listing->accesses->threads[access.thread].steps.items[access.step];
+}
+
+static const char *doing(const struct step *step)
+{
+	if (step->locked)
+		return "changes, locked";
+	return step->reads && step->writes ? "loads and stores" : step->writes ? "stores" : "loads";
+}
+
+/* The bytes that both access, as a number. */
+static uint64_t common_value(uint64_t word, uint8_t bytes)
+{
+	unsigned first = (unsigned)__builtin_ctz(bytes), count = (unsigned)__builtin_popcount(bytes);
+
+	word >>= 8 * first;
+	return count == 8 ? word : word & ((1ul << 8 * count) - 1);
+}
+
+static void describe_place(
+        const struct listing *listing, const struct race *race, unsigned bytes, char *text, size_t size)
+{
+	struct variable variable = variables_find(listing->variables, race->address);
+
+	if (variable.name && variable.offset)
+		snprintf(text, size, "%s+%lu", variable.name, variable.offset);
+	else if (variable.name)
+		snprintf(text, size, "%s", variable.name);
+	else if (variable.file)
+		snprintf(text, size, "%s+%#lx", variable.file, variable.offset);
+	else
+		snprintf(text, size, "memory of no file");
+	size_t used = strlen(text);
+	snprintf(
+	        text + used, size - used, ", %u byte%s at %#lx", bytes, bytes == 1 ? "" : "s", race->address);
+}
+
+static void print_access(const struct listing *listing, struct race_access access, uint8_t bytes,
+        const struct symbol *symbol, const char *key)
+{
+	const struct step *step = step_of(listing, access);
+	uint32_t thread = listing->accesses->threads[access.thread].id;
+	char *place = symbol_text(symbol);
+
+	if (listing->json) {
+		json_open(listing->json, key, '{');
+		json_number(listing->json, "thread", thread);
+		json_number(listing->json, "position", step->position);
+		json_hex(listing->json, "pc", step->pc);
+		json_text(listing->json, "function", symbol->name);
+		json_text(listing->json, "source", symbol->source);
+		json_number(listing->json, "line", (uint64_t)symbol->line);
+		json_text(listing->json, "file", symbol->file);
+		json_text(listing->json, "does", doing(step));
+		if (step->reads)
+			json_hex(listing->json, "loaded", common_value(step->before, bytes));
+		if (step->writes)
+			json_hex(listing->json, "stored", common_value(step->after, bytes));
+		json_close(listing->json, '}');
+	} else {
+		printf("  thread %u %s", thread, doing(step));
+		if (step->reads)
+			printf(" %#lx", common_value(step->before, bytes));
+		if (step->reads && step->writes)
+			printf(", then");
+		if (step->writes)
+			printf(" %#lx", common_value(step->after, bytes));
+		printf(" at position %lu, pc %#lx, %s\n", step->position, step->pc, place ? place : "?");
+	}
+	free(place);
+}
+
+static void print_race(const struct listing *listing, const struct race *race, const struct symbol *first,
+        const struct symbol *second)
+{
+	const struct step *a = step_of(listing, race->first), *b = step_of(listing, race->second);
+	uint8_t bytes = (a->reads | a->writes) & (b->reads | b->writes);
+	const char *ends = !race->ordered ? "which came first is not known"
+	                   : race->saw    ? "the second saw what the first stored"
+	                                  : "in this order";
+	char place[512];
+
+	describe_place(listing, race, (unsigned)__builtin_popcount(bytes), place, sizeof place);
+	if (listing->json) {
+		json_open(listing->json, NULL, '{');
+		json_text(listing->json, "what", place);
+		json_hex(listing->json, "address", race->address);
+		json_number(listing->json, "bytes", (unsigned)__builtin_popcount(bytes));
+		json_number(listing->json, "count", race->count);
+		json_bool(listing->json, "ordered", race->ordered);
+		json_bool(listing->json, "saw", race->saw);
+		json_bool(listing->json, "waits_in_a_loop", race->spins);
+	} else {
+		printf("race: %s\n", place);
+	}
+	print_access(listing, race->first, bytes, first, "first");
+	print_access(listing, race->second, bytes, second, "second");
+	if (listing->json) {
+		json_close(listing->json, '}');
+		return;
+	}
+	printf("  %s", ends);
+	if (race->spins)
+		printf("; a thread waits for it in a loop, but it is not atomic by its type");
+	if (race->count > 1)
+		printf("; %lu such pairs", race->count);
+	printf("\n\n");
+}
+
+/* Returns how many were told. */
+static unsigned print_races(struct listing *listing, const struct races *races, bool all)
+{
+	unsigned told = 0;
+
+	for (uint32_t i = 0; i < races->races.count; i++) {
+		const struct race *race = &races->races.items[i];
+		const struct step *a = step_of(listing, race->first), *b = step_of(listing, race->second);
+		struct symbol first, second;
+		symbol_find(listing->recording, listing->accesses->threads[race->first.thread].id,
+		        a->position, a->pc, &first);
+		symbol_find(listing->recording, listing->accesses->threads[race->second.thread].id,
+		        b->position, b->pc, &second);
+		if (all || !is_internal(&first, &second)) {
+			print_race(listing, race, &first, &second);
+			told++;
+		}
+		symbol_deinit(&first);
+		symbol_deinit(&second);
+	}
+	return told;
+}
+
+/* ---- the command ---- */
+
+static bool is_atomic(void *variables, uint64_t address)
+{
+	return variables_is_atomic(variables, address);
+}
+
+static unsigned find_and_print(struct listing *listing, const struct order *order, bool all)
+{
+	struct races races;
+
+	races_find(&races, listing->accesses, order, is_atomic, listing->variables);
+	if (listing->json) {
+		json_open(listing->json, NULL, '{');
+		json_open(listing->json, "races", '[');
+	}
+	unsigned told = print_races(listing, &races, all);
+	if (listing->json) {
+		json_close(listing->json, ']');
+		json_close(listing->json, '}');
+	} else {
+		printf("%u race%s\n", told, told == 1 ? "" : "s");
+	}
+	races_deinit(&races);
+	return told;
+}
+
+static int search(const struct races_values *values, const char *path, struct recording *recording)
+{
+	struct json json = {.out = stdout};
+	struct recorded recorded;
+	struct accesses accesses = {0};
+	struct order order = {0};
+	struct listing listing = {
+	        .recording = recording, .accesses = &accesses, .json = values->json ? &json : NULL};
+	char why[1024] = "out of memory";
+	int status = STATUS_FAILED;
+
+	if (recorded_open(&recorded, path, values->place.sysroot, values->place.binary, why, sizeof why) &&
+	        accesses_collect(&accesses, &recorded, why, sizeof why) &&
+	        order_find(&order, &accesses, why, sizeof why) &&
+	        order_verify(&order, &accesses, why, sizeof why) &&
+	        (listing.variables = variables_open(recording))) {
+		status = find_and_print(&listing, &order, values->all) ? STATUS_RACES : 0;
+		variables_close(listing.variables);
+	} else {
+		error_print("races", "%s: %s", path, why);
+	}
+	order_deinit(&order);
+	accesses_deinit(&accesses);
+	recorded_close(&recorded);
+	return status;
+}
+
+static int races_main(int argc, char **argv)
+{
+	struct races_values values = {0};
+	struct recording recording;
+	int status;
+	const char *file = options_parse_file(&races_command, argc, argv, &values, &status);
+
+	if (!file)
+		return status;
+	if (!recording_open(&recording, "races", file))
+		return STATUS_FAILED;
+	status = search(&values, file, &recording);
+	recording_close(&recording);
+	return status;
+}
+
+const struct command races_command = {
+        .name = "races",
+        .summary = "find accesses of two threads that nothing orders",
+        .synopsis = "races [--json] [--all] [--sysroot DIR] [--binary PATH] [--] FILE",
+        .description =
+                "List pairs of accesses to the same memory in the recording FILE, by two threads, at least\n"
+                "one of which stores, that no synchronisation orders: where they are, the values, which\n"
+                "came first, and whether the second saw what the first stored. Pairs of the same two\n"
+                "instructions are told of once, the most suspicious first.\n"
+                "\n"
+                "Exit status: 0 when there is none, 1 when there are, 125 when it cannot be replayed.\n",
+        .options = races_options,
+        .function = races_main,
+};

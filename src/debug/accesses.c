@@ -1,0 +1,534 @@
+#include "debug/accesses.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+
+#include "debug/initial.h"
+#include "recording/decode.h"
+#include "replay/replayer.h"
+#include "target/feed.h"
+
+#define PAGE         4096ul
+#define LINE         64ul
+#define RECORD_LIMIT (48u << 20) /* accesses to keep: some gigabytes */
+#define SEVERAL      UINT32_MAX
+
+__attribute__((format(printf, 3, 4))) static bool fail(char *why, size_t size, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(why, size, format, arguments);
+	va_end(arguments);
+	return false;
+}
+
+/* ---- the pages that several threads touch ---- */
+
+/* A page or a word, and the thread that touches it, or SEVERAL. */
+struct owned {
+	uint64_t address;
+	uint32_t owner;
+	bool written;
+	bool cleared; /* by the kernel, at the end of a thread */
+};
+
+struct owners {
+	struct index index;
+	VECTOR(struct owned) items;
+};
+
+static struct owned *owners_touch(struct owners *owners, uint64_t address, uint32_t thread)
+{
+	uint32_t number = index_find(&owners->index, address);
+
+	if (number == INDEX_NONE) {
+		number = vector_push(&owners->items, (struct owned){address, thread, false, false});
+		index_add(&owners->index, address, number);
+	}
+	struct owned *item = &owners->items.items[number];
+	if (item->owner != thread)
+		item->owner = SEVERAL;
+	return item;
+}
+
+static void owners_deinit(struct owners *owners)
+{
+	index_deinit(&owners->index);
+	vector_free(&owners->items);
+}
+
+struct collection {
+	const struct recorded *recorded;
+	pthread_mutex_t mutex;
+	struct owners pages;
+	bool all_pages; /* there were too many to tell */
+	uint8_t filter[TRACE_FILTER_BYTES];
+	VECTOR(struct trace_record) * traces; /* for each stretch */
+	uint64_t records;
+};
+
+static void take_touched(void *context, size_t stretch, const uint64_t *pages, uint32_t count)
+{
+	struct collection *collection = context;
+	uint32_t thread = stretch_thread(collection->recorded->timeline.stretches[stretch]);
+
+	pthread_mutex_lock(&collection->mutex);
+	for (uint32_t i = 0; i < count; i++) {
+		if (pages[i] == UINT64_MAX)
+			collection->all_pages = true;
+		else
+			owners_touch(&collection->pages, pages[i], thread);
+	}
+	pthread_mutex_unlock(&collection->mutex);
+}
+
+static void make_filter(struct collection *collection)
+{
+	if (collection->all_pages)
+		memset(collection->filter, 1, sizeof collection->filter);
+	for (uint32_t i = 0; i < collection->pages.items.count; i++) {
+		const struct owned *page = &collection->pages.items.items[i];
+		if (page->owner != SEVERAL)
+			continue;
+		for (uint64_t at = page->address; at < page->address + PAGE; at += 1 << TRACE_SHIFT)
+			collection->filter[at >> TRACE_SHIFT & (TRACE_FILTER_BYTES - 1)] = 1;
+	}
+}
+
+/* ---- the accesses ---- */
+
+static bool is_shared_page(const struct collection *collection, uint64_t address)
+{
+	uint32_t number = index_find(&collection->pages.index, address & -PAGE);
+
+	return collection->all_pages ||
+	       (number != INDEX_NONE && collection->pages.items.items[number].owner == SEVERAL);
+}
+
+/* Each stretch is one session's, so only the number of all of them is shared. */
+static void take_trace(void *context, size_t stretch, const struct trace_record *records, uint32_t count)
+{
+	struct collection *collection = context;
+
+	if (__atomic_add_fetch(&collection->records, count, __ATOMIC_RELAXED) > RECORD_LIMIT)
+		return;
+	for (uint32_t i = 0; i < count; i++) {
+		if (records[i].kind != TRACE_ACCESS || is_shared_page(collection, records[i].address))
+			vector_push(&collection->traces[stretch], records[i]);
+	}
+}
+
+static bool replay_for(struct collection *collection, const struct replay_tracer *tracer,
+        uint64_t *instructions, char *why, size_t why_size)
+{
+	struct replay_options options = {.to = UINT64_MAX, .thread = UINT32_MAX, .tracer = tracer};
+	struct replay_result result;
+
+	replay_opened(&options, collection->recorded, &result);
+	*instructions = result.instructions;
+	return result.outcome == REPLAY_EXACT || fail(why, why_size, "%s", result.message);
+}
+
+static bool trace(struct collection *collection, uint64_t *instructions, char *why, size_t why_size)
+{
+	struct replay_tracer first = {.context = collection, .touched = take_touched};
+	struct replay_tracer second = {
+	        .context = collection, .trace = take_trace, .filter = collection->filter};
+
+	if (!replay_for(collection, &first, instructions, why, why_size))
+		return false;
+	make_filter(collection);
+	if (!replay_for(collection, &second, instructions, why, why_size))
+		return false;
+	return collection->records <= RECORD_LIMIT || fail(why, why_size,
+	                                                      "its threads make %lu accesses to memory that "
+	                                                      "they share, too many to look at together",
+	                                                      collection->records);
+}
+
+/* ---- words ---- */
+
+/* A call that makes a thread: the address that the kernel clears at its end, or 0. */
+static uint64_t cleared_by(const struct trace_record *record)
+{
+	bool clone =
+	        record->kind == TRACE_CALL && (record->address == SYS_clone || record->address == SYS_clone3);
+
+	return clone && (int64_t)record->before > 0 && record->after & CLONE_CHILD_CLEARTID ? record[1].after
+	                                                                                    : 0;
+}
+
+/* Numbers the words that are shared: stored to by one thread, and accessed by another. */
+static void find_words(struct accesses *accesses, struct collection *collection)
+{
+	const struct timeline *timeline = &collection->recorded->timeline;
+	struct owners words = {0};
+
+	for (size_t i = 0; i < timeline->count; i++) {
+		uint32_t thread = stretch_thread(timeline->stretches[i]);
+		for (uint32_t k = 0; k < collection->traces[i].count; k++) {
+			const struct trace_record *record = &collection->traces[i].items[k];
+			if (record->kind == TRACE_ACCESS)
+				owners_touch(&words, record->address, thread)->written |= record->writes != 0;
+			else if (cleared_by(record))
+				owners_touch(&words, cleared_by(record) & -8ul, thread)->cleared = true;
+		}
+	}
+	for (uint32_t i = 0; i < words.items.count; i++) {
+		const struct owned *word = &words.items.items[i];
+		if ((word->owner == SEVERAL && word->written) || word->cleared)
+			index_add(&accesses->word_index, word->address,
+			        vector_push(&accesses->words, word->address));
+	}
+	owners_deinit(&words);
+	if (!initial_is_known(collection->recorded))
+		return;
+	accesses->initial = calloc(accesses->words.count + 1, sizeof *accesses->initial);
+	if (!accesses->initial)
+		abort();
+	for (uint32_t i = 0; i < accesses->words.count; i++)
+		accesses->initial[i] = initial_word(collection->recorded, accesses->words.items[i]);
+}
+
+static uint32_t line_number(struct accesses *accesses, uint64_t address)
+{
+	uint32_t number = index_find(&accesses->line_index, address & -LINE);
+
+	if (number == INDEX_NONE) {
+		number = vector_push(&accesses->lines, address & -LINE);
+		index_add(&accesses->line_index, address & -LINE, number);
+	}
+	return number;
+}
+
+/* ---- steps ---- */
+
+/* One stretch: the log's events and the trace, which are merged by position. */
+struct merging {
+	struct accesses *accesses;
+	struct accessing_thread *thread;
+	const struct trace_record *record, *end; /* the next one of the trace */
+	uint64_t clock;
+	bool told; /* the log has a stamp for the next operation */
+	struct event_order order;
+};
+
+static struct step *push_step(struct merging *m, struct step step)
+{
+	return &m->thread->steps.items[vector_push(&m->thread->steps, step)];
+}
+
+static void stamp(struct merging *m, struct step *step)
+{
+	step->stamp = m->told ? m->order.stamp : m->clock + 1;
+	step->loose = m->told && m->order.loose;
+	step->since = step->loose ? m->order.since : step->stamp - 1;
+	m->clock = step->stamp;
+	m->told = false;
+}
+
+static void merge_access(struct merging *m, const struct trace_record *record)
+{
+	uint32_t word = index_find(&m->accesses->word_index, record->address);
+
+	if (word == INDEX_NONE)
+		return;
+	push_step(m, (struct step){.kind = STEP_ACCESS,
+	                     .position = record->position,
+	                     .pc = record->pc,
+	                     .address = record->address,
+	                     .before = record->before,
+	                     .after = record->after,
+	                     .reads = record->reads,
+	                     .writes = record->writes,
+	                     .locked = record->locked,
+	                     .word = word});
+}
+
+static void merge_operation(struct merging *m)
+{
+	const struct trace_record *record = m->record++;
+	struct step step = {
+	        .kind = STEP_OPERATION, .position = record->position, .pc = record->pc, .word = NO_WORD};
+
+	/* Its line is that of its first access, which follows. */
+	if (m->record < m->end && m->record->kind == TRACE_ACCESS && m->record->locked) {
+		step.address = m->record->address;
+		step.word = line_number(m->accesses, m->record->address);
+	}
+	stamp(m, &step);
+	push_step(m, step);
+}
+
+/* The trace up to a position. */
+static void merge_trace(struct merging *m, uint64_t position)
+{
+	while (m->record < m->end && m->record->position < position) {
+		if (m->record->kind == TRACE_OPERATION)
+			merge_operation(m);
+		else if (m->record->kind == TRACE_ACCESS)
+			merge_access(m, m->record++);
+		else
+			m->record++;
+	}
+}
+
+static struct step call_step(const struct merging *m, const struct event *event)
+{
+	struct step step = {.kind = STEP_CALL,
+	        .position = event->position,
+	        .address = event_call_number(&event->syscall),
+	        .before = (uint64_t)event->syscall.result,
+	        .word = NO_WORD};
+
+	if (m->record + 1 < m->end && m->record->kind == TRACE_CALL &&
+	        m->record->position == event->position) {
+		step.pc = m->record->pc;
+		step.arguments[0] = m->record->after;
+		step.arguments[1] = m->record[1].address;
+		step.arguments[2] = m->record[1].before;
+		step.arguments[3] = m->record[1].after;
+	}
+	return step;
+}
+
+static void merge_event(struct merging *m, const struct event *event)
+{
+	struct step step = {.position = event->position, .word = NO_WORD};
+
+	switch (event->kind) {
+	case EVENT_ORDER:
+		if (event->order.kind == ORDER_CLOCK) {
+			m->clock = event->order.stamp;
+		} else if (event->order.kind == ORDER_RETURN) {
+			/* The return was given the next number, before this was known. */
+			struct step *last = &m->thread->steps.items[m->thread->steps.count - 1];
+			if (m->thread->steps.count && last->kind == STEP_RETURN)
+				last->stamp = event->order.stamp;
+			m->clock = event->order.stamp;
+		} else {
+			merge_trace(m, event->position);
+			m->told = true;
+			m->order = event->order;
+		}
+		return;
+	case EVENT_SYSCALL:
+		merge_trace(m, event->position);
+		step = call_step(m, event);
+		stamp(m, &step);
+		push_step(m, step);
+		step.kind = STEP_RETURN;
+		stamp(m, &step);
+		push_step(m, step);
+		return;
+	case EVENT_SIGNAL:
+		step.kind = STEP_SIGNAL;
+		step.address = event->signal.number;
+		step.pc = event->signal.registers.pc;
+		break;
+	case EVENT_END:
+		step.kind = STEP_END;
+		step.pc = event->end.registers.pc;
+		break;
+	default:
+		return;
+	}
+	merge_trace(m, event->position);
+	stamp(m, &step);
+	push_step(m, step);
+}
+
+static int compare_positions(const void *a, const void *b)
+{
+	const struct trace_record *left = a, *right = b;
+
+	if (left->position != right->position)
+		return left->position < right->position ? -1 : 1;
+	/* As they came: `padding` has their number. */
+	return left->padding < right->padding ? -1 : left->padding > right->padding;
+}
+
+/* Loads that are one record become two again, the first and the last. */
+static void spread_loads(struct trace_record **items, uint32_t *count)
+{
+	uint32_t given = *count, repeated = 0;
+
+	for (uint32_t i = 0; i < given; i++)
+		repeated += (*items)[i].kind == TRACE_ACCESS && (*items)[i].last > (*items)[i].position;
+	if (given + repeated == 0)
+		return;
+	struct trace_record *all = malloc((size_t)(given + repeated) * sizeof *all);
+	if (!all)
+		abort();
+	for (uint32_t i = 0, k = given; i < given; i++) {
+		all[i] = (*items)[i];
+		all[i].padding = i;
+		if (all[i].kind == TRACE_ACCESS && all[i].last > all[i].position) {
+			all[k] = all[i];
+			all[k++].position = all[i].last;
+		}
+	}
+	free(*items);
+	qsort(all, given + repeated, sizeof *all, compare_positions);
+	*items = all;
+	*count = given + repeated;
+}
+
+static bool merge_stretch(struct merging *m, const struct recorded *recorded, const struct section *section,
+        char *why, size_t why_size)
+{
+	struct reader reader = recorded->reader;
+	static struct decoder decoder;
+	struct event event;
+	uint8_t *bytes;
+	char text[128];
+
+	if (stretch_read(&reader, section, &bytes))
+		return fail(why, why_size, "%s", recording_error_text(&reader.error, text, sizeof text));
+	decoder_init(&decoder, bytes, section->raw_size);
+	while (decoder_next(&decoder, &event) == DECODE_EVENT)
+		merge_event(m, &event);
+	merge_trace(m, UINT64_MAX);
+	free(bytes);
+	return true;
+}
+
+static bool read_thread_record(const struct recorded *recorded, uint32_t id, struct thread_record *record)
+{
+	struct reader reader = recorded->reader;
+	const struct section *section = NULL, *last = NULL;
+
+	while ((section = reader_find(&reader, SECTION_THREAD, id, section)))
+		last = section;
+	return last && thread_record_read(&reader, last, record) == RECORDING_OK;
+}
+
+static bool make_steps(struct accesses *accesses, struct collection *collection, char *why, size_t why_size)
+{
+	const struct recorded *recorded = collection->recorded;
+	const struct timeline *timeline = &recorded->timeline;
+	struct merging m = {.accesses = accesses};
+
+	accesses->threads = calloc(timeline->threads, sizeof *accesses->threads);
+	if (!accesses->threads)
+		abort();
+	for (size_t i = 0; i < timeline->count; i++) {
+		const struct section *section = timeline->stretches[i];
+		struct trace_record *items = collection->traces[i].items;
+		uint32_t count = collection->traces[i].count;
+		if (!m.thread || m.thread->id != stretch_thread(section)) {
+			m.thread = &accesses->threads[accesses->thread_count++];
+			m.thread->id = stretch_thread(section);
+			if (!read_thread_record(recorded, m.thread->id, &m.thread->record))
+				m.thread->record.parent = THREAD_NO_PARENT;
+			m.clock = 0;
+			push_step(
+			        &m, (struct step){
+			                    .kind = STEP_START, .position = section->first, .word = NO_WORD});
+		}
+		spread_loads(&items, &count);
+		m.record = items;
+		m.end = items + count;
+		m.told = false;
+		bool good = merge_stretch(&m, recorded, section, why, why_size);
+		accesses->traced += count;
+		free(items);
+		collection->traces[i].items = NULL;
+		if (!good)
+			return false;
+	}
+	return true;
+}
+
+/* The call of the maker whose result is the thread's tid: the last one, if several are. */
+static void find_maker(struct accesses *accesses, struct accessing_thread *child)
+{
+	child->maker = NO_THREAD;
+	for (uint32_t t = 0; t < accesses->thread_count; t++) {
+		const struct accessing_thread *maker = &accesses->threads[t];
+		if (maker->id != child->record.parent || maker == child)
+			continue;
+		for (uint32_t i = 0; i < maker->steps.count; i++) {
+			const struct step *step = &maker->steps.items[i];
+			if (step->kind != STEP_CALL || step->before != (uint64_t)child->record.tid ||
+			        (step->address != SYS_clone && step->address != SYS_clone3))
+				continue;
+			child->maker = t;
+			child->made_by = i;
+			child->cleared = step->arguments[0] & CLONE_CHILD_CLEARTID ? step->arguments[3] : 0;
+		}
+	}
+}
+
+/* What the kernel does when the thread is gone. */
+static void add_clearing(struct accesses *accesses, struct accessing_thread *thread)
+{
+	const struct step *last = &thread->steps.items[thread->steps.count - 1];
+	uint32_t word = index_find(&accesses->word_index, thread->cleared & -8ul);
+
+	if (!thread->cleared || word == INDEX_NONE || last->kind != STEP_END ||
+	        thread->record.end_kind != END_THREAD_EXIT)
+		return;
+	vector_push(&thread->steps, (struct step){.kind = STEP_ACCESS,
+	                                    .position = last->position,
+	                                    .address = thread->cleared & -8ul,
+	                                    .writes = thread->cleared & 4 ? 0xf0 : 0x0f,
+	                                    .kernel = true,
+	                                    .word = word});
+}
+
+bool accesses_collect(struct accesses *accesses, const struct recorded *recorded, char *why, size_t why_size)
+{
+	struct collection *collection = calloc(1, sizeof *collection);
+
+	*accesses = (struct accesses){0};
+	if (!collection)
+		abort();
+	collection->recorded = recorded;
+	collection->traces = calloc(recorded->timeline.count, sizeof *collection->traces);
+	if (!collection->traces)
+		abort();
+	pthread_mutex_init(&collection->mutex, NULL);
+	bool good = trace(collection, &accesses->instructions, why, why_size);
+	if (good) {
+		find_words(accesses, collection);
+		good = make_steps(accesses, collection, why, why_size);
+	}
+	for (uint32_t t = 0; good && t < accesses->thread_count; t++) {
+		find_maker(accesses, &accesses->threads[t]);
+		add_clearing(accesses, &accesses->threads[t]);
+	}
+	for (size_t i = 0; i < recorded->timeline.count; i++)
+		free(collection->traces[i].items);
+	free(collection->traces);
+	owners_deinit(&collection->pages);
+	pthread_mutex_destroy(&collection->mutex);
+	free(collection);
+	return good;
+}
+
+const struct accessing_thread *accesses_thread(const struct accesses *accesses, uint32_t id)
+{
+	for (uint32_t i = 0; i < accesses->thread_count; i++) {
+		if (accesses->threads[i].id == id)
+			return &accesses->threads[i];
+	}
+	return NULL;
+}
+
+void accesses_deinit(struct accesses *accesses)
+{
+	for (uint32_t i = 0; i < accesses->thread_count; i++)
+		vector_free(&accesses->threads[i].steps);
+	free(accesses->threads);
+	index_deinit(&accesses->word_index);
+	vector_free(&accesses->words);
+	free(accesses->initial);
+	index_deinit(&accesses->line_index);
+	vector_free(&accesses->lines);
+	*accesses = (struct accesses){0};
+}

@@ -1,0 +1,635 @@
+#include "debug/order.h"
+
+#include <stdio.h>
+
+#define NOBODY UINT32_MAX
+#define SEARCH 256 /* stores of a thread to a word that are looked at, where it is only about preference */
+
+/* A thread's accesses to a word. */
+struct visitor {
+	uint32_t word, thread;
+	uint32_t next_of_word; /* visitor + 1, or 0 */
+	VECTOR(uint32_t) steps;
+	uint32_t next; /* of `steps` */
+};
+
+/* Operations that must take place in the order of their stamps. */
+struct queue_entry {
+	uint64_t stamp;
+	uint32_t thread, step;
+};
+
+struct queue {
+	VECTOR(struct queue_entry) entries;
+	uint32_t next;
+};
+
+struct word_state {
+	uint64_t value;
+	uint8_t known;          /* bytes */
+	uint32_t writer;        /* thread, or NOBODY */
+	bool stored;            /* to, by a thread or from outside */
+	uint32_t first_visitor; /* + 1, or 0 */
+};
+
+struct runner {
+	uint32_t next;            /* step */
+	uint32_t stamped;         /* the first one from there on with a stamp, as far as looked for */
+	VECTOR(uint32_t) delayed; /* stores that others do not see yet, oldest first */
+	uint32_t seen;            /* so many of them they see by now */
+	bool forced;              /* what it waits for cannot be: it goes on without */
+	bool wanted;              /* there is a goal for it */
+};
+
+/* A thread is to go on until a step has taken place, and is visible. */
+struct goal {
+	uint32_t thread, until;
+};
+
+struct search {
+	const struct accesses *accesses;
+	struct order *order;
+	struct runner *runners;
+	struct word_state *words;
+	VECTOR(struct visitor) visitors;
+	struct index visitor_index;
+	struct queue *lines, calls;
+	VECTOR(struct goal) goals;
+	const char *contradiction;
+};
+
+static const struct step *step_at(const struct search *s, uint32_t thread, uint32_t step)
+{
+	return &s->accesses->threads[thread].steps.items[step];
+}
+
+static uint64_t byte_mask(uint8_t bytes)
+{
+	uint64_t mask = 0;
+
+	for (unsigned i = 0; i < 8; i++)
+		mask |= bytes >> i & 1 ? 0xfful << 8 * i : 0;
+	return mask;
+}
+
+/* ---- preparation ---- */
+
+static uint32_t visitor_for(struct search *s, uint32_t word, uint32_t thread)
+{
+	uint64_t key = (uint64_t)word * s->accesses->thread_count + thread;
+	uint32_t number = index_find(&s->visitor_index, key);
+
+	if (number == INDEX_NONE) {
+		number = vector_push(&s->visitors, (struct visitor){.word = word,
+		                                           .thread = thread,
+		                                           .next_of_word = s->words[word].first_visitor});
+		s->words[word].first_visitor = number + 1;
+		index_add(&s->visitor_index, key, number);
+	}
+	return number;
+}
+
+static void add_visit(struct search *s, uint32_t word, uint32_t thread, uint32_t step)
+{
+	uint32_t number = visitor_for(s, word, thread);
+
+	vector_push(&s->visitors.items[number].steps, step);
+}
+
+static bool is_call(const struct step *step)
+{
+	return step->kind >= STEP_CALL;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct queue_entry *left = a, *right = b;
+
+	if (left->stamp != right->stamp)
+		return left->stamp < right->stamp ? -1 : 1;
+	return left->thread < right->thread ? -1 : left->thread > right->thread;
+}
+
+static void sort_queue(struct queue *queue)
+{
+	if (queue->entries.count)
+		qsort(queue->entries.items, queue->entries.count, sizeof *queue->entries.items,
+		        compare_entries);
+}
+
+static void prepare(struct search *s)
+{
+	const struct accesses *accesses = s->accesses;
+
+	s->runners = calloc(accesses->thread_count + 1, sizeof *s->runners);
+	s->words = calloc(accesses->words.count + 1, sizeof *s->words);
+	s->lines = calloc(accesses->lines.count + 1, sizeof *s->lines);
+	if (!s->runners || !s->words || !s->lines)
+		abort();
+	for (uint32_t i = 0; i < accesses->words.count; i++) {
+		s->words[i].writer = NOBODY;
+		if (accesses->initial) {
+			s->words[i].value = accesses->initial[i];
+			s->words[i].known = 0xff;
+		}
+	}
+	for (uint32_t t = 0; t < accesses->thread_count; t++) {
+		for (uint32_t i = 0; i < accesses->threads[t].steps.count; i++) {
+			const struct step *step = step_at(s, t, i);
+			struct queue_entry entry = {step->stamp, t, i};
+			if (step->kind == STEP_ACCESS)
+				add_visit(s, step->word, t, i);
+			else if (step->kind == STEP_OPERATION && step->word != NO_WORD)
+				vector_push(&s->lines[step->word].entries, entry);
+			else if (is_call(step))
+				vector_push(&s->calls.entries, entry);
+		}
+	}
+	for (uint32_t i = 0; i < accesses->lines.count; i++)
+		sort_queue(&s->lines[i]);
+	sort_queue(&s->calls);
+}
+
+/* ---- memory as a thread sees it ---- */
+
+struct view {
+	uint64_t value;
+	uint8_t known, own; /* bytes */
+};
+
+static struct view view_of(const struct search *s, uint32_t thread, uint32_t word)
+{
+	const struct runner *runner = &s->runners[thread];
+	struct view view = {s->words[word].value, s->words[word].known, 0};
+
+	for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
+		const struct step *store = step_at(s, thread, runner->delayed.items[i]);
+		if (store->word != word)
+			continue;
+		uint64_t mask = byte_mask(store->writes);
+		view.value = (view.value & ~mask) | (store->after & mask);
+		view.known |= store->writes;
+		view.own |= store->writes;
+	}
+	return view;
+}
+
+static void store_to(struct search *s, uint32_t thread, const struct step *step)
+{
+	struct word_state *word = &s->words[step->word];
+	uint64_t mask = byte_mask(step->writes);
+
+	word->value = (word->value & ~mask) | (step->after & mask);
+	word->known |= step->writes;
+	word->writer = thread;
+	word->stored = true;
+}
+
+static bool differs(const struct step *load, uint64_t value, uint8_t bytes)
+{
+	return (load->before ^ value) & byte_mask(load->reads & bytes);
+}
+
+/* Does the store give all bytes that the load has, with their values, or those that are wrong now? */
+static bool provides(const struct step *store, const struct step *load, struct view view)
+{
+	uint8_t both = store->writes & load->reads;
+	uint64_t after = (view.value & ~byte_mask(store->writes)) | (store->after & byte_mask(store->writes));
+
+	return both && !differs(load, after, view.known | store->writes);
+}
+
+/* ---- goals ---- */
+
+static bool is_wanted(const struct search *s, uint32_t thread)
+{
+	return s->runners[thread].wanted;
+}
+
+/* A locked instruction is one with its accesses: nobody comes between. */
+static void push_goal(struct search *s, uint32_t thread, uint32_t until)
+{
+	while (until + 1 < s->accesses->threads[thread].steps.count &&
+	        step_at(s, thread, until + 1)->kind == STEP_ACCESS && step_at(s, thread, until + 1)->locked)
+		until++;
+	vector_push(&s->goals, (struct goal){thread, until});
+	s->runners[thread].wanted = true;
+}
+
+static void pop_goal(struct search *s)
+{
+	s->goals.count--;
+	s->runners[s->goals.items[s->goals.count].thread].wanted = false;
+}
+
+/*
+ * The thread on top waits for another one because of a stamp, or of its making. If that one waits,
+ * through others, for it, what it waits for is only a value, and cannot be.
+ */
+static bool wait_for(struct search *s, uint32_t thread, uint32_t until)
+{
+	if (!is_wanted(s, thread)) {
+		push_goal(s, thread, until);
+		return false;
+	}
+	if (s->goals.items[s->goals.count - 1].thread == thread) {
+		s->contradiction = "an operation waits for a later one of its own thread";
+		return false;
+	}
+	while (s->goals.items[s->goals.count - 1].thread != thread)
+		pop_goal(s);
+	if (s->runners[thread].forced)
+		s->contradiction = "operations wait for each other";
+	s->runners[thread].forced = true;
+	return false;
+}
+
+/* ---- who needs what ---- */
+
+static uint32_t next_stamped(const struct search *s, uint32_t thread)
+{
+	struct runner *runner = &s->runners[thread];
+	uint32_t count = s->accesses->threads[thread].steps.count;
+
+	if (runner->stamped < runner->next)
+		runner->stamped = runner->next;
+	while (runner->stamped < count && step_at(s, thread, runner->stamped)->kind == STEP_ACCESS)
+		runner->stamped++;
+	return runner->stamped;
+}
+
+/* A store of the value that the load has, still to be seen by others: the thread's that is not yet waited
+ * for. */
+static bool find_store(const struct search *s, uint32_t loader, const struct step *load, bool anybody,
+        uint32_t *thread, uint32_t *step)
+{
+	struct view view = view_of(s, loader, load->word);
+	uint32_t nearest = UINT32_MAX;
+
+	for (uint32_t v = s->words[load->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+		const struct visitor *visitor = &s->visitors.items[v - 1];
+		const struct runner *runner = &s->runners[visitor->thread];
+		if (visitor->thread == loader || (!anybody && runner->wanted))
+			continue;
+		for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
+			uint32_t number = runner->delayed.items[i];
+			const struct step *store = step_at(s, visitor->thread, number);
+			if (store->word == load->word && provides(store, load, view)) {
+				*thread = visitor->thread;
+				*step = number;
+				return true;
+			}
+		}
+		for (uint32_t i = visitor->next;
+		        i < visitor->steps.count && (!anybody || i < visitor->next + SEARCH); i++) {
+			uint32_t number = visitor->steps.items[i];
+			if (!provides(step_at(s, visitor->thread, number), load, view))
+				continue;
+			if (number - runner->next < nearest) {
+				nearest = number - runner->next;
+				*thread = visitor->thread;
+				*step = number;
+			}
+			break;
+		}
+	}
+	return nearest != UINT32_MAX;
+}
+
+/* Somebody who has yet to load what the store will overwrite, and is not waited for. */
+static bool find_reader(
+        const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
+{
+	const struct word_state *word = &s->words[store->word];
+
+	for (uint32_t v = word->first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+		const struct visitor *visitor = &s->visitors.items[v - 1];
+		uint32_t other, later;
+		if (visitor->thread == storer || visitor->next == visitor->steps.count ||
+		        is_wanted(s, visitor->thread))
+			continue;
+		uint32_t number = visitor->steps.items[visitor->next];
+		const struct step *load = step_at(s, visitor->thread, number);
+		struct view view = view_of(s, visitor->thread, store->word);
+		uint8_t both = load->reads & store->writes & ~view.own;
+		/* It has to come first only if it has the value of now, and not that of then. */
+		if (!both || (word->known & both) != both || differs(load, word->value, both) ||
+		        !differs(load, store->after, both))
+			continue;
+		if (number >= next_stamped(s, visitor->thread) &&
+		        find_store(s, visitor->thread, load, true, &other, &later))
+			continue; /* it may as well have a later one's */
+		*thread = visitor->thread;
+		*step = number;
+		return true;
+	}
+	return false;
+}
+
+/* Will anybody load what this store leaves? `next`: only if it is his next access to the word. */
+static bool is_loaded(const struct search *s, const struct step *store, uint8_t bytes, bool next)
+{
+	for (uint32_t v = s->words[store->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+		const struct visitor *visitor = &s->visitors.items[v - 1];
+		uint32_t end = visitor->next + (next ? 1 : SEARCH);
+		for (uint32_t i = visitor->next; i < visitor->steps.count && i < end; i++) {
+			const struct step *load = step_at(s, visitor->thread, visitor->steps.items[i]);
+			if (load->reads & bytes && !differs(load, store->after, bytes))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Is it right that `other` comes first: since the value of `store` is loaded next, and the other's never? */
+static bool goes_first(const struct search *s, const struct step *other, const struct step *store)
+{
+	uint8_t both = other->word == store->word ? other->writes & store->writes : 0;
+
+	return both && !other->reads && (other->after ^ store->after) & byte_mask(both) &&
+	       is_loaded(s, store, both, true) && !is_loaded(s, other, both, false);
+}
+
+/* Somebody whose store this one must overwrite, by what is loaded later, and who is not waited for. */
+static bool find_overwritten(
+        const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
+{
+	for (uint32_t v = s->words[store->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+		const struct visitor *visitor = &s->visitors.items[v - 1];
+		const struct runner *runner = &s->runners[visitor->thread];
+		*thread = visitor->thread;
+		if (visitor->thread == storer || runner->wanted)
+			continue;
+		for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
+			*step = runner->delayed.items[i];
+			if (goes_first(s, step_at(s, visitor->thread, *step), store))
+				return true;
+		}
+		if (visitor->next == visitor->steps.count)
+			continue;
+		*step = visitor->steps.items[visitor->next];
+		if (*step < next_stamped(s, visitor->thread) &&
+		        goes_first(s, step_at(s, visitor->thread, *step), store))
+			return true;
+	}
+	return false;
+}
+
+static bool must_wait(
+        const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
+{
+	return find_reader(s, storer, store, thread, step) ||
+	       find_overwritten(s, storer, store, thread, step);
+}
+
+/* ---- steps ---- */
+
+static void emit(struct search *s, struct order_event event)
+{
+	vector_push(&s->order->events, event);
+	s->order->sources[event.source]++;
+}
+
+/* Makes the thread's delayed stores visible; false: it waits for a reader. */
+static bool drain(struct search *s, uint32_t thread)
+{
+	struct runner *runner = &s->runners[thread];
+
+	while (runner->seen < runner->delayed.count) {
+		uint32_t number = runner->delayed.items[runner->seen], other, load;
+		const struct step *store = step_at(s, thread, number);
+		if (!runner->forced && must_wait(s, thread, store, &other, &load)) {
+			push_goal(s, other, load);
+			return false;
+		}
+		runner->forced = false;
+		runner->seen++;
+		store_to(s, thread, store);
+		emit(s, (struct order_event){.thread = thread, .step = number, .visible = true});
+	}
+	runner->seen = runner->delayed.count = 0;
+	return true;
+}
+
+static enum order_source source_of(const struct search *s, uint32_t thread, const struct step *load)
+{
+	const struct word_state *word = &s->words[load->word];
+	struct view view = view_of(s, thread, load->word);
+
+	if (view.own & load->reads)
+		return SOURCE_OWN;
+	if (!word->stored)
+		return SOURCE_INITIAL;
+	return word->writer == thread ? SOURCE_OWN : word->writer == NOBODY ? SOURCE_OUTSIDE : SOURCE_OTHER;
+}
+
+/* The value is there now, wherever it came from. */
+static void come_from_outside(struct search *s, const struct step *load)
+{
+	struct word_state *word = &s->words[load->word];
+	uint64_t mask = byte_mask(load->reads);
+
+	word->value = (word->value & ~mask) | (load->before & mask);
+	word->known |= load->reads;
+	word->writer = NOBODY;
+	word->stored = true;
+}
+
+/* Has any thread ever stored this? */
+static bool was_stored(const struct search *s, const struct step *load)
+{
+	for (uint32_t v = s->words[load->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+		const struct visitor *visitor = &s->visitors.items[v - 1];
+		for (uint32_t i = 0; i < visitor->steps.count; i++) {
+			const struct step *store = step_at(s, visitor->thread, visitor->steps.items[i]);
+			if (store->writes & load->reads && !differs(load, store->after, store->writes))
+				return true;
+		}
+	}
+	return false;
+}
+
+static struct visitor *visitor_of(struct search *s, uint32_t word, uint32_t thread)
+{
+	return &s->visitors.items[visitor_for(s, word, thread)];
+}
+
+static bool run_access(struct search *s, uint32_t thread)
+{
+	struct runner *runner = &s->runners[thread];
+	const struct step *step = step_at(s, thread, runner->next);
+	struct view view = view_of(s, thread, step->word);
+	struct order_event event = {.thread = thread, .step = runner->next};
+	uint32_t other, number;
+
+	if (step->reads && differs(step, view.value, view.known)) {
+		if (!step->locked && !runner->forced && find_store(s, thread, step, false, &other, &number)) {
+			push_goal(s, other, number);
+			return false;
+		}
+		event.source = was_stored(s, step) ? SOURCE_UNORDERED : SOURCE_OUTSIDE;
+		come_from_outside(s, step);
+	} else if (step->reads) {
+		event.source = source_of(s, thread, step);
+		if ((view.known & step->reads) != step->reads) {
+			uint8_t unknown = step->reads & (uint8_t)~view.known;
+			uint64_t mask = byte_mask(unknown);
+			s->words[step->word].value =
+			        (s->words[step->word].value & ~mask) | (step->before & mask);
+			s->words[step->word].known |= unknown;
+		}
+	}
+	if (step->writes && step->locked) {
+		store_to(s, thread, step);
+	} else if (step->writes) {
+		event.delayed = runner->delayed.count || must_wait(s, thread, step, &other, &number);
+		if (event.delayed)
+			vector_push(&runner->delayed, runner->next);
+		else
+			store_to(s, thread, step);
+	}
+	runner->forced = false;
+	emit(s, event);
+	visitor_of(s, step->word, thread)->next++;
+	runner->next++;
+	return true;
+}
+
+/* Its turn comes with its stamp; false: it waits for another one's. */
+static bool is_turn(struct search *s, uint32_t thread, const struct queue *queue)
+{
+	const struct queue_entry *head = &queue->entries.items[queue->next];
+
+	return (head->thread == thread && head->step == s->runners[thread].next) ||
+	       wait_for(s, head->thread, head->step);
+}
+
+/* What the accesses of a locked instruction wait for, it waits for: then they are made at once. */
+static bool is_possible(struct search *s, uint32_t thread)
+{
+	const struct accessing_thread *self = &s->accesses->threads[thread];
+	uint32_t other, number;
+
+	for (uint32_t i = s->runners[thread].next + 1; i < self->steps.count; i++) {
+		const struct step *step = &self->steps.items[i];
+		if (step->kind != STEP_ACCESS || !step->locked)
+			break;
+		struct view view = view_of(s, thread, step->word);
+		bool differs_now = step->reads && differs(step, view.value, view.known);
+		if ((differs_now && find_store(s, thread, step, false, &other, &number)) ||
+		        (!differs_now && step->writes && find_reader(s, thread, step, &other, &number))) {
+			push_goal(s, other, number);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool run_step(struct search *s, uint32_t thread)
+{
+	struct runner *runner = &s->runners[thread];
+	const struct step *step = step_at(s, thread, runner->next);
+
+	if (step->kind == STEP_ACCESS)
+		return run_access(s, thread);
+	const struct accessing_thread *self = &s->accesses->threads[thread];
+	if (step->kind == STEP_START && self->maker != NO_THREAD &&
+	        s->runners[self->maker].next <= self->made_by)
+		return wait_for(s, self->maker, self->made_by);
+	if (!drain(s, thread))
+		return false;
+	struct queue *queue = is_call(step)                                           ? &s->calls
+	                      : step->kind == STEP_OPERATION && step->word != NO_WORD ? &s->lines[step->word]
+	                                                                              : NULL;
+	if (queue && !is_turn(s, thread, queue))
+		return false;
+	if (step->kind == STEP_OPERATION && !runner->forced && !is_possible(s, thread))
+		return false;
+	if (queue)
+		queue->next++;
+	runner->forced = false;
+	emit(s, (struct order_event){.thread = thread, .step = runner->next++});
+	return true;
+}
+
+/* Is the step done, and seen? */
+static bool is_reached(const struct search *s, const struct goal *goal)
+{
+	const struct runner *runner = &s->runners[goal->thread];
+
+	if (runner->next <= goal->until)
+		return false;
+	for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
+		if (runner->delayed.items[i] <= goal->until)
+			return false;
+	}
+	return true;
+}
+
+static void run_goals(struct search *s)
+{
+	while (s->goals.count && !s->contradiction) {
+		struct goal goal = s->goals.items[s->goals.count - 1];
+		if (is_reached(s, &goal))
+			pop_goal(s);
+		else if (s->runners[goal.thread].next > goal.until)
+			drain(s, goal.thread);
+		else
+			run_step(s, goal.thread);
+	}
+}
+
+/* The thread whose next stamp is the smallest; NOBODY: all have ended. */
+static uint32_t choose_thread(const struct search *s, uint32_t *until)
+{
+	uint32_t chosen = NOBODY;
+	uint64_t smallest = UINT64_MAX;
+
+	for (uint32_t t = 0; t < s->accesses->thread_count; t++) {
+		uint32_t count = s->accesses->threads[t].steps.count;
+		uint32_t next = next_stamped(s, t);
+		if (s->runners[t].next == count && s->runners[t].seen == s->runners[t].delayed.count)
+			continue;
+		uint64_t stamp = next < count ? step_at(s, t, next)->stamp : UINT64_MAX - 1;
+		if (chosen == NOBODY || stamp < smallest) {
+			chosen = t;
+			smallest = stamp;
+			*until = next < count ? next : count - 1;
+		}
+	}
+	return chosen;
+}
+
+bool order_find(struct order *order, const struct accesses *accesses, char *why, size_t why_size)
+{
+	struct search s = {.accesses = accesses, .order = order};
+	uint32_t thread, until = 0;
+
+	*order = (struct order){0};
+	prepare(&s);
+	while (!s.contradiction && (thread = choose_thread(&s, &until)) != NOBODY) {
+		push_goal(&s, thread, until);
+		run_goals(&s);
+	}
+	if (s.contradiction)
+		snprintf(why, why_size, "the stamps contradict each other: %s", s.contradiction);
+	for (uint32_t i = 0; i < s.visitors.count; i++)
+		vector_free(&s.visitors.items[i].steps);
+	vector_free(&s.visitors);
+	index_deinit(&s.visitor_index);
+	for (uint32_t t = 0; t < accesses->thread_count; t++)
+		vector_free(&s.runners[t].delayed);
+	for (uint32_t i = 0; i < accesses->lines.count; i++)
+		vector_free(&s.lines[i].entries);
+	vector_free(&s.calls.entries);
+	vector_free(&s.goals);
+	free(s.runners);
+	free(s.words);
+	free(s.lines);
+	return !s.contradiction;
+}
+
+void order_deinit(struct order *order)
+{
+	vector_free(&order->events);
+}

@@ -1,0 +1,477 @@
+#include "debug/races.h"
+
+#include <linux/futex.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#define SPINS 3 /* loads of a value at one place in a row, before it changes: somebody waits */
+
+/* A thread's last accesses to a word, byte by byte. */
+struct visit {
+	uint32_t thread, next; /* the next one of the word + 1, or 0 */
+	struct visited {
+		uint64_t load_clock, store_clock; /* 0: none */
+		uint32_t load_step, store_step;
+	} bytes[8];
+};
+
+struct race_word {
+	uint32_t first_visit; /* + 1, or 0 */
+	bool synchronises, spins;
+	uint64_t *released; /* the clocks of whoever released it, or NULL */
+	uint32_t writer;    /* the thread that stored last, or NO_THREAD; */
+	uint32_t writer_step;
+};
+
+struct detector {
+	const struct accesses *accesses;
+	const struct order *order;
+	struct races *races;
+	uint32_t threads;
+	uint64_t **clocks; /* of each thread: for each thread, how much of it happened before */
+	uint64_t **ends;   /* when it had ended, or NULL */
+	struct race_word *words;
+	VECTOR(struct visit) visits;
+	struct index visit_index, race_index, futex_index;
+	VECTOR(uint64_t *) futexes;
+	uint64_t *written;  /* to descriptors, by anybody */
+	uint64_t **signals; /* sent to each thread */
+};
+
+static const struct step *step_at(const struct detector *d, uint32_t thread, uint32_t step)
+{
+	return &d->accesses->threads[thread].steps.items[step];
+}
+
+/* ---- clocks ---- */
+
+static uint64_t *new_clocks(const struct detector *d)
+{
+	uint64_t *clocks = calloc(d->threads, sizeof *clocks);
+
+	if (!clocks)
+		abort();
+	return clocks;
+}
+
+/* to: also what happened before `from`. */
+static void join(const struct detector *d, uint64_t *to, const uint64_t *from)
+{
+	for (uint32_t i = 0; from && i < d->threads; i++) {
+		if (from[i] > to[i])
+			to[i] = from[i];
+	}
+}
+
+/* What the thread has done is before whatever acquires from there. */
+static void release(const struct detector *d, uint32_t thread, uint64_t **place, bool alone)
+{
+	if (!*place)
+		*place = new_clocks(d);
+	if (alone)
+		memset(*place, 0, d->threads * sizeof **place);
+	join(d, *place, d->clocks[thread]);
+	d->clocks[thread][thread]++;
+}
+
+static void acquire(const struct detector *d, uint32_t thread, const uint64_t *place)
+{
+	join(d, d->clocks[thread], place);
+}
+
+/* ---- which words synchronise ---- */
+
+static void find_locked(struct detector *d)
+{
+	for (uint32_t t = 0; t < d->threads; t++) {
+		const struct accessing_thread *thread = &d->accesses->threads[t];
+		for (uint32_t i = 0; i < thread->steps.count; i++) {
+			const struct step *step = &thread->steps.items[i];
+			if (step->kind == STEP_ACCESS && (step->locked || step->kernel))
+				d->words[step->word].synchronises = true;
+		}
+	}
+}
+
+/* The same load again and again, with nothing else shared in between, and then another value. */
+static void find_spins(struct detector *d)
+{
+	for (uint32_t t = 0; t < d->threads; t++) {
+		const struct accessing_thread *thread = &d->accesses->threads[t];
+		unsigned times = 0;
+		for (uint32_t i = 1; i < thread->steps.count; i++) {
+			const struct step *step = &thread->steps.items[i], *before = step - 1;
+			bool same = step->kind == STEP_ACCESS && before->kind == STEP_ACCESS &&
+			            step->pc == before->pc && step->word == before->word && !step->writes;
+			/* Repeated loads are two records: the first and the last. */
+			if (same && step->before == before->before)
+				times += step->position - before->position > 16 ? SPINS : 1;
+			else if (same && times >= 1)
+				d->words[step->word].spins = true;
+			if (!same)
+				times = 0;
+		}
+	}
+}
+
+static bool synchronises(const struct race_word *word)
+{
+	return word->synchronises || word->spins;
+}
+
+/* ---- accesses ---- */
+
+static struct visit *visit_for(struct detector *d, uint32_t word, uint32_t thread)
+{
+	uint64_t key = (uint64_t)word * d->threads + thread;
+	uint32_t number = index_find(&d->visit_index, key);
+
+	if (number == INDEX_NONE) {
+		number = vector_push(
+		        &d->visits, (struct visit){.thread = thread, .next = d->words[word].first_visit});
+		d->words[word].first_visit = number + 1;
+		index_add(&d->visit_index, key, number);
+	}
+	return &d->visits.items[number];
+}
+
+static void add_race(struct detector *d, struct race_access first, struct race_access second, bool ordered)
+{
+	const struct step *a = step_at(d, first.thread, first.step);
+	const struct step *b = step_at(d, second.thread, second.step);
+	uint64_t low = a->pc < b->pc ? a->pc : b->pc, high = a->pc < b->pc ? b->pc : a->pc;
+	uint64_t key = low * 0x9e3779b97f4a7c15ul ^ high;
+	uint32_t number = index_find(&d->race_index, key);
+	const struct race_word *word = &d->words[b->word];
+
+	if (number != INDEX_NONE) {
+		struct race *race = &d->races->races.items[number];
+		race->count++;
+		race->words += race->address >> 3 != a->address >> 3;
+		return;
+	}
+	uint8_t both = (a->reads | a->writes) & (b->reads | b->writes);
+	struct race race = {
+	        .first = first,
+	        .second = second,
+	        .count = 1,
+	        .words = 1,
+	        .ordered = ordered,
+	        .saw = a->writes & b->reads && word->writer == first.thread &&
+	               word->writer_step == first.step,
+	        .both_store = a->writes && b->writes,
+	        .spins = word->spins,
+	        .address = a->address + (unsigned)__builtin_ctz(both),
+	};
+	index_add(&d->race_index, key, vector_push(&d->races->races, race));
+}
+
+/* Of another thread's accesses, the first one found that this one races with. */
+static void compare_with(
+        struct detector *d, const struct order_event *event, const struct step *step, struct visit visit)
+{
+	uint64_t known = d->clocks[event->thread][visit.thread];
+	struct race_access here = {event->thread, event->step};
+	bool ordered = event->source != SOURCE_UNORDERED;
+
+	for (unsigned left = step->reads | step->writes; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+		if (visit.bytes[i].store_clock > known) {
+			add_race(d, (struct race_access){visit.thread, visit.bytes[i].store_step}, here,
+			        ordered);
+			return;
+		}
+		if (step->writes >> i & 1 && visit.bytes[i].load_clock > known) {
+			add_race(d, (struct race_access){visit.thread, visit.bytes[i].load_step}, here,
+			        ordered);
+			return;
+		}
+	}
+}
+
+static void compare(struct detector *d, const struct order_event *event, const struct step *step)
+{
+	for (uint32_t v = d->words[step->word].first_visit; v; v = d->visits.items[v - 1].next) {
+		if (d->visits.items[v - 1].thread != event->thread)
+			compare_with(d, event, step, d->visits.items[v - 1]);
+	}
+}
+
+static void remember(struct detector *d, const struct order_event *event, const struct step *step)
+{
+	struct visit *visit = visit_for(d, step->word, event->thread);
+	uint64_t clock = d->clocks[event->thread][event->thread];
+
+	for (unsigned i = 0; i < 8; i++) {
+		struct visited *byte = &visit->bytes[i];
+		if (step->reads >> i & 1) {
+			byte->load_clock = clock;
+			byte->load_step = event->step;
+		}
+		if (step->writes >> i & 1) {
+			byte->store_clock = clock;
+			byte->store_step = event->step;
+		}
+	}
+	if (step->writes) {
+		d->words[step->word].writer = event->thread;
+		d->words[step->word].writer_step = event->step;
+	}
+}
+
+/* A store that was delayed takes place, for others, now. */
+static void become_visible(struct detector *d, const struct order_event *event, const struct step *step)
+{
+	struct race_word *word = &d->words[step->word];
+	struct step store = *step;
+
+	store.reads = 0;
+	if (!word->synchronises && !step->kernel)
+		compare(d, event, &store);
+	remember(d, event, &store);
+	if (synchronises(word))
+		release(d, event->thread, &word->released, !step->locked);
+}
+
+static void access_word(struct detector *d, const struct order_event *event, const struct step *step)
+{
+	struct race_word *word = &d->words[step->word];
+	struct step now = *step;
+
+	/* A spinning thread waits for somebody, on purpose; whether it does so in a way that the compiler
+	 * must respect, only the source says. That is told, but what follows is ordered by it. */
+	if (event->delayed)
+		now.writes = 0;
+	if (!word->synchronises && !step->kernel)
+		compare(d, event, &now);
+	if (synchronises(word) && step->reads)
+		acquire(d, event->thread, word->released);
+	remember(d, event, &now);
+	if (synchronises(word) && now.writes)
+		release(d, event->thread, &word->released, !step->locked);
+}
+
+/* ---- calls ---- */
+
+static bool writes_descriptor(const struct step *step)
+{
+	switch (step->address) {
+	case SYS_write:
+	case SYS_writev:
+		return step->arguments[0] != 1 && step->arguments[0] != 2;
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_sendmmsg:
+	case SYS_close:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool reads_descriptor(const struct step *step)
+{
+	switch (step->address) {
+	case SYS_read:
+	case SYS_readv:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_recvmmsg:
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static uint64_t **futex_at(struct detector *d, uint64_t address)
+{
+	uint32_t number = index_find(&d->futex_index, address);
+
+	if (number == INDEX_NONE) {
+		number = vector_push(&d->futexes, NULL);
+		index_add(&d->futex_index, address, number);
+	}
+	return &d->futexes.items[number];
+}
+
+static bool futex_waits(uint64_t operation)
+{
+	operation &= FUTEX_CMD_MASK;
+	return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI ||
+	       operation == FUTEX_WAIT_REQUEUE_PI;
+}
+
+static void make_call(struct detector *d, uint32_t thread, const struct step *step)
+{
+	if (writes_descriptor(step))
+		release(d, thread, &d->written, false);
+	if (step->address == SYS_futex && !futex_waits(step->arguments[1]))
+		release(d, thread, futex_at(d, step->arguments[0]), false);
+	if (step->address != SYS_tgkill && step->address != SYS_tkill &&
+	        step->address != SYS_rt_tgsigqueueinfo && step->address != SYS_kill)
+		return;
+	for (uint32_t t = 0; t < d->threads; t++) {
+		uint64_t tid =
+		        step->arguments[step->address == SYS_tkill || step->address == SYS_kill ? 0 : 1];
+		if (step->address == SYS_kill || (uint64_t)d->accesses->threads[t].record.tid == tid)
+			release(d, thread, &d->signals[t], false);
+	}
+}
+
+static void return_from_call(struct detector *d, uint32_t thread, const struct step *step)
+{
+	if ((int64_t)step->before < 0)
+		return;
+	if (reads_descriptor(step))
+		acquire(d, thread, d->written);
+	if (step->address == SYS_futex && futex_waits(step->arguments[1]))
+		acquire(d, thread, *futex_at(d, step->arguments[0]));
+}
+
+static void run_event(struct detector *d, const struct order_event *event)
+{
+	const struct step *step = step_at(d, event->thread, event->step);
+	const struct accessing_thread *thread = &d->accesses->threads[event->thread];
+
+	switch ((enum step_kind)step->kind) {
+	case STEP_START:
+		if (thread->maker != NO_THREAD)
+			acquire(d, event->thread, d->ends[event->thread]);
+		break;
+	case STEP_ACCESS:
+		if (event->visible)
+			become_visible(d, event, step);
+		else
+			access_word(d, event, step);
+		break;
+	case STEP_CALL:
+		/* Of a thread that it makes, this is the start. */
+		for (uint32_t t = 0; t < d->threads; t++) {
+			if (d->accesses->threads[t].maker == event->thread &&
+			        d->accesses->threads[t].made_by == event->step)
+				release(d, event->thread, &d->ends[t], true);
+		}
+		make_call(d, event->thread, step);
+		break;
+	case STEP_RETURN:
+		return_from_call(d, event->thread, step);
+		break;
+	case STEP_SIGNAL:
+		acquire(d, event->thread, d->signals[event->thread]);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the list ---- */
+
+static int suspicion(const struct race *race)
+{
+	return (race->spins ? 0 : 4) + (race->both_store ? 2 : 0) + (race->saw ? 0 : 1);
+}
+
+static int compare_races(const void *a, const void *b)
+{
+	const struct race *left = a, *right = b;
+
+	if (suspicion(left) != suspicion(right))
+		return suspicion(right) - suspicion(left);
+	return left->count > right->count ? -1 : left->count < right->count;
+}
+
+static void start_threads(struct detector *d)
+{
+	d->clocks = calloc(d->threads, sizeof *d->clocks);
+	d->ends = calloc(d->threads, sizeof *d->ends);
+	d->signals = calloc(d->threads, sizeof *d->signals);
+	if (!d->clocks || !d->ends || !d->signals)
+		abort();
+	for (uint32_t t = 0; t < d->threads; t++) {
+		d->clocks[t] = new_clocks(d);
+		d->clocks[t][t] = 1;
+	}
+}
+
+/* Everything but the words' kinds, and the races. */
+static void forget(struct detector *d)
+{
+	for (uint32_t t = 0; t < d->threads; t++) {
+		free(d->clocks[t]);
+		free(d->ends[t]);
+		free(d->signals[t]);
+	}
+	for (uint32_t i = 0; i < d->accesses->words.count; i++) {
+		struct race_word *word = &d->words[i];
+		free(word->released);
+		*word = (struct race_word){
+		        .synchronises = word->synchronises, .spins = word->spins, .writer = NO_THREAD};
+	}
+	for (uint32_t i = 0; i < d->futexes.count; i++)
+		free(d->futexes.items[i]);
+	vector_free(&d->futexes);
+	vector_free(&d->visits);
+	index_deinit(&d->visit_index);
+	index_deinit(&d->race_index);
+	index_deinit(&d->futex_index);
+	d->visit_index = d->race_index = d->futex_index = (struct index){0};
+	free(d->written);
+	d->written = NULL;
+	free(d->clocks);
+	free(d->ends);
+	free(d->signals);
+}
+
+/* Those of the racing words that are atomic by their type synchronise; false: none is. */
+static bool find_atomic(struct detector *d, race_atomic *is_atomic, void *context)
+{
+	bool found = false;
+
+	for (uint32_t i = 0; is_atomic && i < d->races->races.count; i++) {
+		const struct race *race = &d->races->races.items[i];
+		struct race_word *word = &d->words[step_at(d, race->first.thread, race->first.step)->word];
+		if (!word->synchronises && is_atomic(context, race->address))
+			found = word->synchronises = true;
+	}
+	return found;
+}
+
+void races_find(struct races *races, const struct accesses *accesses, const struct order *order,
+        race_atomic *is_atomic, void *context)
+{
+	struct detector d = {.accesses = accesses,
+	        .order = order,
+	        .races = races,
+	        .threads = accesses->thread_count,
+	        .words = calloc(accesses->words.count + 1, sizeof *d.words)};
+
+	*races = (struct races){0};
+	if (!d.words)
+		abort();
+	for (uint32_t i = 0; i < accesses->words.count; i++)
+		d.words[i].writer = NO_THREAD;
+	find_locked(&d);
+	find_spins(&d);
+	/* What is atomic orders other accesses: then all is looked at again. */
+	do {
+		races->races.count = 0;
+		start_threads(&d);
+		for (uint32_t i = 0; i < order->events.count; i++)
+			run_event(&d, &order->events.items[i]);
+		forget(&d);
+	} while (find_atomic(&d, is_atomic, context));
+	if (races->races.count)
+		qsort(races->races.items, races->races.count, sizeof *races->races.items, compare_races);
+	free(d.words);
+}
+
+void races_deinit(struct races *races)
+{
+	vector_free(&races->races);
+}

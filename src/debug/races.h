@@ -1,0 +1,45 @@
+/*
+ * Races: pairs of accesses to the same bytes by two threads, one of which stores, that no
+ * synchronisation orders.
+ *
+ * What synchronises (happens before) is what the processor and the kernel order for the program on
+ * purpose: locked instructions on the same word, and plain loads and stores of words that
+ * some thread uses with locked instructions or that a thread waits for in a loop (on this
+ * processor a plain store releases and a plain load acquires: so unlock by mov and
+ * atomic loads are seen as what they are); the making and the end of threads; futexes; signals that
+ * are sent; and what is written to and read from descriptors.
+ */
+#ifndef BUGNET_DEBUG_RACES_H
+#define BUGNET_DEBUG_RACES_H
+
+#include "debug/order.h"
+
+struct race_access {
+	uint32_t thread, step; /* numbers, in struct accesses */
+};
+
+/* Pairs with the same two instructions. */
+struct race {
+	struct race_access first, second; /* an example, in the order found */
+	uint64_t count;
+	uint32_t words; /* different ones, up to some */
+	bool saw;       /* the second loads what the first stored, in the example */
+	bool ordered;   /* which came first is known, in the example */
+	bool both_store;
+	bool spins;       /* on a word that a thread waits for in a loop */
+	uint64_t address; /* of the first byte that both access */
+};
+
+struct races {
+	VECTOR(struct race) races; /* most suspicious first */
+};
+
+/* Says of an address in a race whether it is atomic by its type: then accesses to it are none, but
+ * synchronise. May be NULL. */
+typedef bool race_atomic(void *context, uint64_t address);
+
+void races_find(struct races *races, const struct accesses *accesses, const struct order *order,
+        race_atomic *is_atomic, void *context);
+void races_deinit(struct races *races);
+
+#endif

@@ -1,0 +1,78 @@
+#!/bin/bash
+# The order suite: programs of threads, recorded: they replay exactly, all at once, and `bugnet order` finds and verifies an
+# order of all threads in which no load is left unexplained. And a crash that needs a race is the same every time.
+#
+# PATTERN selects tests by name, JOBS says how many run at once, REPLAYS (5) how often the crash is replayed.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+PATTERN=${PATTERN:-*}
+need_launch || exit 2
+
+if [ "${1:-}" != --one ]; then
+	for source in "$root"/tests/threads/*.c; do
+		cases=$(sed -n 's/.*cases: \([a-z -]*[a-z]\).*/\1/p' "$source")
+		for case in ${cases:--}; do
+			name=$(basename "$source" .c)
+			# shellcheck disable=SC2053
+			[[ $name == $PATTERN || $name.$case == $PATTERN ]] && printf '%s %s\n' "$name" "$case"
+		done
+	done | xargs -r -P "${JOBS:-2}" -L 1 "${BASH_SOURCE[0]}" --one
+	exit "${PIPESTATUS[1]}"
+fi
+new_work_directory
+name=$2 label=order/$2
+set -- "$3"
+if [ "$1" = - ]; then
+	set --
+else
+	label+=.$1
+fi
+recording=$work/recording.bug
+
+# record COUNT ARGUMENT...: up to COUNT times, until the program does what is expected
+capture record "$BUGNET" record -o "$recording" -- "$BUILD/tests/threads/$name" "$@"
+if ! take_saved_line "$work/record.err" "$recording"; then
+	failed "$label" "nothing was saved" "$work/record.err"
+	exit 0
+fi
+
+if [ "$name" = crash ]; then
+	if ! grep -q 'SIGSEGV\|signal 11\|kill' "$work/record.status"; then
+		failed "$label" "did not crash: $(paste -sd';' "$work/record.status")"
+		exit 0
+	fi
+	for ((i = 0; i < ${REPLAYS:-5}; i++)); do
+		capture replay "$BUGNET" replay --check "$recording"
+		sed '/^seconds\|^speed/d' "$work/replay.out" >"$work/replay.$i"
+		if [ "$(tail -n1 "$work/replay.$i")" != exact ] || ! cmp -s "$work/replay.0" "$work/replay.$i"; then
+			failed "$label" "replay $i is another one" "$work/replay.err"
+			exit 0
+		fi
+	done
+	ok "$label"
+	exit 0
+fi
+
+if [ "$(paste -sd';' "$work/record.status")" != 'exit 0' ]; then
+	failed "$label" "$(paste -sd';' "$work/record.status")" "$work/record.out"
+	exit 0
+fi
+expect_exact "$label replay" "$recording"
+capture order "$BUGNET" order --json "$recording"
+if [ "$(paste -sd';' "$work/order.status")" != 'exit 0' ]; then
+	failed "$label" "$(paste -sd';' "$work/order.status")" "$work/order.err"
+elif ! python3 -c '
+import json, sys
+order = json.load(open(sys.argv[1]))
+positions = {}
+for run in order["order"]:
+	assert run["first"] >= positions.get(run["thread"], 0), "a thread goes back"
+	assert run["first"] <= run["last"]
+	positions[run["thread"]] = run["last"]
+assert order["verified"] and len(positions) == order["threads"] > 1
+assert order["loads"]["other"] > 0 and order["loads"]["unordered"] == 0, order["loads"]
+' "$work/order.out" 2>"$work/why"; then
+	failed "$label" "not what it should be" "$work/why"
+else
+	ok "$label"
+fi
