@@ -52,8 +52,17 @@ static uint8_t byte_of(const struct code_source *source, const struct code_piece
 static void copy_bytes(const struct code_source *source, const struct code_piece *piece, uint64_t address,
         uint8_t *bytes, size_t size)
 {
-	for (size_t i = 0; i < size; i++)
-		bytes[i] = byte_of(source, piece, address + i);
+	uint64_t at = address - piece->address;
+
+	if (piece->bytes) {
+		memcpy(bytes, piece->bytes + at, size);
+		return;
+	}
+	const struct code_file *file = &source->files->files[piece->file];
+	at += piece->offset;
+	size_t part = at >= file->size ? 0 : size < file->size - at ? size : file->size - at;
+	memcpy(bytes, file->bytes + at, part);
+	memset(bytes + part, 0, size - part);
 }
 
 /* ---- owners ---- */
