@@ -160,6 +160,15 @@ group_world() {
 	else
 		failed replay/another-day "does not compile"
 	fi
+	if wanted stats; then
+		capture run "${check[@]}" --stats "$work/world.bug"
+		if [ "$(tail -n1 "$work/run.out")" = exact ] && [ "$(grep -cE '^[a-z ]+  [0-9]+$' "$work/run.err")" = 6 ] &&
+			grep -qE '^events applied +[1-9]' "$work/run.err" && grep -qE '^requests for code +[1-9]' "$work/run.err"; then
+			ok replay/stats
+		else
+			failed replay/stats "not what --stats is for" "$work/run.err"
+		fi
+	fi
 	if [ "$(id -u)" = 0 ]; then
 		# a recording is its owner's alone; so this is another user's copy, of tool and recording
 		cp "$BUGNET" "$work/bugnet-for-all"

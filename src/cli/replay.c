@@ -15,6 +15,7 @@
 struct replay_values {
 	bool check;
 	bool output;
+	bool stats;
 	struct range_values range;
 	const char *jobs;
 	struct place_values place;
@@ -43,6 +44,12 @@ static const struct option_spec replay_options[] = {
                 .value = "N",
                 .help = "replay so many stretches at once; by default as many as there are processors",
         },
+        {
+                .name = "stats",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct replay_values, stats),
+                .help = "print how often what took time was done to stderr at the end",
+        },
         PLACE_OPTIONS(struct replay_values),
         {0},
 };
@@ -61,6 +68,16 @@ static void print_report(FILE *stream, const struct replay_result *result)
 		fprintf(stream, "skipped       %lu stretches that lean on lost ones\n", result->skipped);
 	if (result->outcome == REPLAY_EXACT)
 		fprintf(stream, "exact\n");
+}
+
+static void print_stats(FILE *stream, const struct feed_counts *counts)
+{
+	fprintf(stream, "events applied              %lu\n", counts->records);
+	fprintf(stream, "counters shared out again   %lu\n", counts->shares);
+	fprintf(stream, "blocks executed singly      %lu\n", counts->steps);
+	fprintf(stream, "requests for code           %lu\n", counts->requests);
+	fprintf(stream, "requests for single blocks  %lu\n", counts->step_requests);
+	fprintf(stream, "memory touched first        %lu\n", counts->faults);
 }
 
 static void print_warnings(const char *path, const struct replay_result *result)
@@ -106,6 +123,8 @@ static int replay_main(int argc, char **argv)
 		error_print("replay", "%s: %s", file, result.message);
 		return STATUS_FAILED;
 	}
+	if (values.stats)
+		print_stats(stderr, &result.counts);
 	if (values.check)
 		print_report(values.output ? stderr : stdout, &result);
 	if (result.outcome == REPLAY_EXACT)
@@ -119,7 +138,7 @@ const struct command replay_command = {
         .name = "replay",
         .summary = "run a recording again, exactly as it was",
         .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--jobs N] "
-                    "[--sysroot DIR] [--binary PATH] [--] FILE",
+                    "[--stats] [--sysroot DIR] [--binary PATH] [--] FILE",
         .description =
                 "Replay the recording FILE: every thread from every keyframe, with nothing of the world it\n"
                 "was recorded in but the code of the program and its libraries. Its registers are compared\n"

@@ -88,6 +88,16 @@ static const struct session *first_failure(const struct session *sessions, unsig
 	return first;
 }
 
+static void add_counts(struct feed_counts *sum, const struct feed_counts *counts)
+{
+	sum->records += counts->records;
+	sum->shares += counts->shares;
+	sum->steps += counts->steps;
+	sum->requests += counts->requests;
+	sum->step_requests += counts->step_requests;
+	sum->faults += counts->faults;
+}
+
 static void collect(struct replay_result *result, const struct session *sessions, unsigned count,
         const uint64_t *instructions, size_t stretches)
 {
@@ -99,6 +109,7 @@ static void collect(struct replay_result *result, const struct session *sessions
 		result->cut += sessions[i].cut;
 		result->loads += sessions[i].loads;
 		result->approximates |= sessions[i].approximates;
+		add_counts(&result->counts, &sessions[i].counts);
 	}
 	for (size_t i = 0; i < stretches && (!failure || i <= failure->stretch); i++)
 		result->instructions += instructions[i];

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "recording/event.h"
+#include "target/feed_counts.h"
 
 #define REPLAY_SESSIONS_MAXIMUM 64
 
@@ -76,6 +77,7 @@ struct replay_result {
 	uint64_t keyframes; /* that replay began at */
 	uint64_t skipped;   /* stretches that lean on others which are lost */
 	uint64_t cut;       /* threads whose log just stops */
+	struct feed_counts counts;
 	char message[1024];
 	bool approximates; /* on another processor, code was replayed that may give other results there */
 	char warning[256]; /* why there is no more of the recording than was replayed, or "" */

@@ -607,6 +607,8 @@ void session_run(struct session *session)
 {
 	if (open_code(session) && make_target(session))
 		serve_until_done(session);
+	if (session->started)
+		session->counts = session->target.feed->counts;
 	session->keyframes = session->feeder.keyframes;
 	session->skipped = session->feeder.skipped;
 	if (session->started) {

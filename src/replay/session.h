@@ -27,6 +27,7 @@ struct session {
 	size_t stretch; /* the one in which it ended, or SIZE_MAX: all is as recorded */
 	uint64_t keyframes, skipped, cut, loads;
 	bool approximates; /* see struct replay_result */
+	struct feed_counts counts;
 	char message[sizeof((struct replay_result *)0)->message];
 	char *states; /* text: both states where they differ, or NULL */
 	size_t states_size;

@@ -5,13 +5,11 @@
  * time; the stub applies one after the other, each at its position.
  *
  * Positions. The counters count up to 0, and feed.stop is the position that 0 stands for; so
- * the thread is at feed.stop plus their sum. While the next stop is near, all of them are one:
- * each is on a page of its own, in what would be the memory of thread 0, and the pages are the
- * same memory. While it is far, they are spread: each gets a share of what is left, and when
- * one has used up its share the rest is shared out again. Some records are applied before the
- * instruction at their position, so that is where the code stops. Others are what an
- * instruction gives that the stub performs: they are expected when it is reached, and
- * the code stops behind it if it is not.
+ * the thread is at feed.stop plus the sum of SLOT_POSITIONS and SLOT_POSITION. What is left until
+ * the stop is shared out among the counters, and when one has used up its share, what is left then is
+ * shared out again. Some records are applied before the instruction at their position, so that is
+ * where the code stops. Others are what an instruction gives that the stub performs: they are
+ * expected when it is reached, and the code stops behind it if it is not.
  *
  * In replay the slots page of thread 1 is the same memory in all segments, and part of
  * the memfd: the replayer finds the thread's slots and registers there.
@@ -20,6 +18,7 @@
 #define BUGNET_TARGET_FEED_H
 
 #include "recording/event.h"
+#include "target/feed_counts.h"
 #include "target/layout.h"
 
 #define FEED_XSAVE_BYTES 832 /* legacy area, header, AVX: the standard form */
@@ -144,17 +143,17 @@ struct feed_step {
 #define FEED_BUFFER_BYTES (1u << 19)
 #define FEED_TOUCHED      (1u << 20)
 
-#define FEED_COUNTER(k) (-(THREAD_STRIDE / 8) + 512 * (int32_t)(k)) /* the slot of counter k */
-#define FEED_FAR        (1ul << 20) /* instructions to the next stop: from here on the counters are spread, */
-#define FEED_NEAR       (1ul << 16) /* and up to here they are one */
+#define FEED_SHARED (1ul << 32) /* instructions at most that are shared out at once */
+#define FEED_WEIGHT (1ul << 20) /* of one use of the counters at most */
 
 struct feed {
 	/* the stub's */
 	uint64_t next; /* offset of the next record from the feed's start */
 	uint64_t stop;
+	int64_t shares[REPLAY_POSITION_SLOTS];   /* what the counters were given */
+	uint64_t weights[REPLAY_POSITION_SLOTS]; /* and how much of that they used lately */
+	struct feed_counts counts;
 	uint64_t repeat_rcx, repeat_pc; /* while a rep instruction is repeated in part */
-	uint32_t spread;                /* the counters are */
-	int32_t memfd;                  /* their memory */
 	uint32_t repeating;
 	uint32_t stepping; /* the thread is in the code of a step */
 	/* the replayer's */

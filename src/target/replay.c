@@ -38,30 +38,6 @@ struct feed *feed(void)
 
 /* ---- positions ---- */
 
-/* Of counter k, of the thread; the same in all segments. */
-static int64_t *counter(const struct thread *thread, unsigned k)
-{
-	return (int64_t *)thread + FEED_COUNTER(k);
-}
-
-/* Maps the counters of all segments: to one page, or to one each. */
-static void map_counters(bool spread)
-{
-	const struct process *p = process();
-	uint64_t memory = p->segments[0].file + LAYOUT_THREADS;
-
-	for (uint32_t n = 0; n < p->segment_count; n++) {
-		for (unsigned k = 0; k < POSITION_SLOTS; k++) {
-			uint64_t at = p->segments[n].base + LAYOUT_THREADS + k * PAGE;
-			if (syscall6(__NR_mmap, (long)at, PAGE, K_PROT_READ | K_PROT_WRITE,
-			            K_MAP_SHARED | K_MAP_FIXED, feed()->memfd,
-			            (long)(memory + (spread ? k * PAGE : 0))) != (long)at)
-				stub_panic("cannot map a counter at", at);
-		}
-	}
-	feed()->spread = spread;
-}
-
 /* In replay there is one thread, whose slots are the same in all segments, and the replayer's to see. */
 void replay_map(int memfd)
 {
@@ -74,8 +50,11 @@ void replay_map(int memfd)
 		            K_MAP_SHARED | K_MAP_FIXED, memfd, (long)(p->segments[0].file + own)) != (long)at)
 			stub_panic("cannot map slots at", at);
 	}
-	feed()->memfd = memfd;
-	map_counters(false);
+}
+
+static int64_t *counters(const struct thread *thread)
+{
+	return (int64_t *)thread + SLOT_POSITIONS;
 }
 
 /* How many instructions there are up to the stop. */
@@ -83,29 +62,56 @@ static uint64_t instructions_left(const struct thread *thread)
 {
 	uint64_t left = -thread->slots[SLOT_POSITION];
 
-	for (unsigned k = 0; k < (feed()->spread ? POSITION_SLOTS : 1); k++)
-		left -= (uint64_t)*counter(thread, k);
+	for (unsigned k = 0; k < REPLAY_POSITION_SLOTS; k++)
+		left -= (uint64_t)counters(thread)[k];
 	return left;
 }
 
+/* The counters have nothing: the next block that looks at one of them stops. */
 static void set_instructions_left(struct thread *thread, uint64_t left)
 {
-	struct feed *f = feed();
+	thread->slots[SLOT_POSITION] = -left;
+	for (unsigned k = 0; k < REPLAY_POSITION_SLOTS; k++)
+		counters(thread)[k] = feed()->shares[k] = 0;
+}
 
-	if (left >= FEED_FAR && !f->spread)
-		map_counters(true);
-	else if (left < FEED_NEAR && f->spread)
-		map_counters(false);
-	if (!f->spread) {
-		thread->slots[SLOT_POSITION] = 0;
-		*counter(thread, 0) = -(int64_t)left;
-		return;
+/* How much each counter was used since the last time; what was long ago counts less and less. */
+static void weigh_counters(const struct thread *thread)
+{
+	uint64_t *weights = feed()->weights, used[REPLAY_POSITION_SLOTS], all = 0;
+	unsigned shift = 0;
+
+	for (unsigned k = 0; k < REPLAY_POSITION_SLOTS; k++) {
+		used[k] = (uint64_t)(feed()->shares[k] + counters(thread)[k]);
+		all += used[k];
 	}
-	/* A little is kept back: where control goes from one counter to another it may use up too much. */
-	uint64_t share = (left - FEED_NEAR / 2) / POSITION_SLOTS;
-	for (unsigned k = 0; k < POSITION_SLOTS; k++)
-		*counter(thread, k) = -(int64_t)share;
-	thread->slots[SLOT_POSITION] = share * POSITION_SLOTS - left;
+	while (all >> shift >= FEED_WEIGHT)
+		shift++;
+	for (unsigned k = 0; k < REPLAY_POSITION_SLOTS; k++)
+		weights[k] = (shift ? 0 : weights[k] / 2) + (used[k] >> shift);
+}
+
+/*
+ * Shares out what is left: to each counter in proportion to its use, so that all of them are
+ * used up at about the same time; `needed` to the one that somebody waits for.
+ */
+static void share_out(struct thread *thread, uint64_t left, unsigned waiting, uint64_t needed)
+{
+	const uint64_t *weights = feed()->weights;
+	uint64_t all = 0, shared = left - needed < FEED_SHARED ? left - needed : FEED_SHARED;
+
+	for (unsigned k = 0; k < REPLAY_POSITION_SLOTS; k++)
+		all += weights[k];
+
+	uint64_t least = all / 64 + 1, scale = (shared << 16) / (all + REPLAY_POSITION_SLOTS * least);
+
+	for (unsigned k = 0; k < REPLAY_POSITION_SLOTS; k++) {
+		uint64_t share = (scale * (weights[k] + least) >> 16) + (k == waiting ? needed : 0);
+		feed()->shares[k] = (int64_t)share;
+		counters(thread)[k] = -(int64_t)share;
+		left -= share;
+	}
+	thread->slots[SLOT_POSITION] = -left;
 }
 
 uint64_t replay_position(const struct thread *thread)
@@ -185,6 +191,7 @@ static bool page_appears(uint64_t page)
 /* Memory that was never touched; false: it is there, or it is ours. */
 static bool memory_appears(uint64_t address)
 {
+	feed()->counts.faults++;
 	if (feed()->surveying)
 		return page_appears(address & -PAGE);
 	return appear(address & -CHUNK, CHUNK) || appear(address & -PAGE, PAGE);
@@ -216,6 +223,7 @@ static const struct feed_record *next_record(struct thread *thread)
 static void consume(const struct feed_record *record)
 {
 	feed()->next += record->size;
+	feed()->counts.records++;
 }
 
 /* Is it what an instruction gives? Else it comes before the instruction. */
@@ -282,6 +290,7 @@ static uint64_t step_code(struct thread *thread, uint64_t pc, uint64_t wanted)
 	if (step_is(block, pc, 0) && block->length <= wanted)
 		return block->code;
 	if (!step_is(step, pc, wanted)) {
+		feed()->counts.step_requests++;
 		if (ask(thread, OP_STEP, pc, wanted, 0) != STATUS_OK)
 			replay_diverged(thread, DIVERGED_NO_CODE, pc);
 		uint32_t length = (uint32_t)thread->mailbox->reply[1];
@@ -352,6 +361,8 @@ static void advance(struct thread *thread)
 {
 	struct feed *f = feed();
 	uint64_t now = replay_position(thread);
+
+	weigh_counters(thread);
 	const struct feed_record *record;
 
 	thread->slots[SLOT_TARGET] = 0;
@@ -377,7 +388,7 @@ static void advance(struct thread *thread)
 	if (record->position < now)
 		replay_diverged(thread, DIVERGED_PASSED, record->position);
 	f->stop = record->position + is_expected(record);
-	set_instructions_left(thread, f->stop - now);
+	share_out(thread, f->stop - now, 0, 0);
 }
 
 void replay_start(struct thread *thread)
@@ -389,24 +400,32 @@ void replay_start(struct thread *thread)
 	advance(thread);
 }
 
+/* Executes the block at pc, or as much of it as is left. */
 static void step(struct thread *thread, uint64_t left)
 {
+	set_instructions_left(thread, left);
 	thread->slots[SLOT_TARGET] = step_code(thread, thread->regs.pc, left);
 	feed()->stepping = 1;
+	feed()->counts.steps++;
 }
 
 /* The block at pc might go beyond the next record, or beyond what its counter has. */
 void replay_stop(struct thread *thread)
 {
-	uint64_t left = instructions_left(thread);
+	uint64_t detail = thread->slots[SLOT_DETAIL], left = instructions_left(thread);
 
 	thread->slots[SLOT_TARGET] = 0;
-	if (left == 0)
+	if (left == 0) {
 		advance(thread);
-	else if (feed()->spread)
-		set_instructions_left(thread, left);
-	else
+		return;
+	}
+	weigh_counters(thread);
+	if (left < STOP_LONGEST(detail)) {
 		step(thread, left);
+		return;
+	}
+	share_out(thread, left, STOP_COUNTER(detail), STOP_LONGEST(detail));
+	feed()->counts.shares++;
 }
 
 void replay_exit(struct thread *thread, int indirect)
@@ -430,6 +449,7 @@ void replay_exit(struct thread *thread, int indirect)
 		step(thread, left);
 		return;
 	}
+	f->counts.requests++;
 	if (ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0) != STATUS_OK)
 		replay_diverged(thread, DIVERGED_NO_CODE, thread->regs.pc);
 	thread->slots[SLOT_TARGET] = thread->mailbox->reply[0];

@@ -1047,7 +1047,7 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	        zydis->meta.category == ZYDIS_CATEGORY_SYSRET ||
 	        zydis->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
 		instruction->use |= LIVE_ALL;
-	if (instruction->kind > KIND_LOOP) {
+	if (instruction->kind > KIND_LOOP && !(instruction->kind == KIND_CALL && mode == TRANSLATE_REPLAY)) {
 		/* Leaves the region: whoever comes next may look at everything. */
 		instruction->use = LIVE_ALL;
 		instruction->kill = 0;
@@ -1270,6 +1270,64 @@ static void discover_block(struct discovery *discovery, uint64_t pc)
 	enqueue_successors(discovery, instruction);
 }
 
+/* -- what comes behind ---------------------------------------------------- */
+
+#define BEYOND_INSTRUCTIONS 8 /* that are looked at; nearly always two or three tell */
+
+/* Which flags the program may still read at pc: the instructions that come first mostly tell that it is none.
+ * Registers are left alone. */
+static live_set look_beyond(struct discovery *discovery, uint64_t pc)
+{
+	const live_set flags = LIVE_FLAGS(FLAGS_ALL);
+	live_set use = 0, kill = 0;
+
+	for (unsigned i = 0; i < BEYOND_INSTRUCTIONS && !(use & flags) && (kill & flags) != flags; i++) {
+		uint8_t bytes[INSTRUCTION_BYTES_MAX];
+		struct instruction instruction;
+
+		decode_instruction(&instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes),
+		        discovery->request->mode);
+		if (instruction.kind == KIND_UNREADABLE)
+			break;
+		use |= instruction.use & ~kill;
+		kill |= instruction.kill;
+		if (instruction.kind == KIND_JUMP || instruction.kind == KIND_CALL)
+			pc = instruction.target;
+		else if (instruction.kind < KIND_JUMP)
+			pc += instruction.length;
+		else
+			break;
+	}
+	return LIVE_ALL & ~(kill & ~use & (flags | LIVE_SHOWN(FLAGS_ALL)));
+}
+
+static void discover_beyond(struct discovery *discovery, uint64_t pc)
+{
+	struct region *region = discovery->region;
+
+	if (region_block(region, pc) || map_find(&region->beyond, pc) != MAP_NONE)
+		return;
+	if (!map_add(&region->beyond, pc, look_beyond(discovery, pc)))
+		discovery->failed = true;
+}
+
+/* Where direct branches and calls leave the region. */
+static void look_behind_blocks(struct discovery *discovery)
+{
+	const struct region *region = discovery->region;
+
+	for (uint32_t i = 0; i < region->block_count && !discovery->failed; i++) {
+		const struct block *block = &region->blocks[i];
+		const struct instruction *last = region_at(region, block, block->count - 1);
+
+		if (instruction_falls_through(last))
+			discover_beyond(discovery, block->next);
+		if (last->kind == KIND_JUMP || last->kind == KIND_CONDITIONAL || last->kind == KIND_LOOP ||
+		        last->kind == KIND_CALL)
+			discover_beyond(discovery, last->target);
+	}
+}
+
 /* -- blocks -------------------------------------------------------------- */
 
 struct leader {
@@ -1380,6 +1438,10 @@ int region_discover(struct region *region, const struct translate_request *reque
 		error = -EFAULT;
 	else
 		error = make_blocks(region);
+	if (!error && request->mode == TRANSLATE_REPLAY && !request->exact) {
+		look_behind_blocks(&discovery);
+		error = discovery.failed || discovery.fetcher.failed ? -ENOMEM : 0;
+	}
 	if (!error && request->indirect)
 		region->instructions[map_find(&region->by_pc, request->pc)].resumed = true;
 	free(discovery.queue);
@@ -1398,5 +1460,6 @@ void region_deinit(struct region *region)
 	free(region->callees);
 	map_deinit(&region->by_pc);
 	map_deinit(&region->block_by_pc);
+	map_deinit(&region->beyond);
 	*region = (struct region){0};
 }

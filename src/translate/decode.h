@@ -148,7 +148,8 @@ struct block {
 	/* See position.h. */
 	uint16_t lag;
 	uint32_t longest;
-	bool head; /* has no lag */
+	bool head;       /* has no lag */
+	uint32_t origin; /* the block in whose slot it counts: an index into region.blocks */
 	uint8_t counter;
 };
 
@@ -165,6 +166,7 @@ struct region {
 	struct map block_by_pc;
 	int64_t *callees;
 	uint32_t callee_count;
+	struct map beyond; /* replay: pc that a block leads to outside -> live_set there */
 };
 
 /* Does control go on to the instruction behind it without leaving translated code? */

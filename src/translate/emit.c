@@ -248,11 +248,19 @@ void emit_add(struct emitter *emitter, uint8_t reg, uint8_t addend)
 	        (index & 7) << 3 | (base & 7));
 }
 
-/* lea reg, [reg+disp32]; with a SIB byte, as rsp has no other form */
+/* lea reg, [reg+disp8 or disp32]; with a SIB byte for rsp and r12, which have no other form */
 void emit_add_number(struct emitter *emitter, uint8_t reg, int32_t number)
 {
-	EMIT(emitter, 0x48 | (reg & 8) >> 1 | reg >> 3, 0x8d, 0x84 | (reg & 7) << 3, 0x20 | (reg & 7));
-	emit_u32(emitter, number);
+	bool is_short = number == (int8_t)number;
+
+	EMIT(emitter, 0x48 | (reg & 8) >> 1 | reg >> 3, 0x8d,
+	        (is_short ? 0x40 : 0x80) | (reg & 7) << 3 | (reg & 7));
+	if ((reg & 7) == RSP)
+		EMIT(emitter, 0x24);
+	if (is_short)
+		EMIT(emitter, (uint8_t)number);
+	else
+		emit_u32(emitter, (uint32_t)number);
 }
 
 /*
@@ -402,15 +410,15 @@ void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count)
 	emit_spill(emitter, reg, emitter->counter);
 }
 
-void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool flags)
+void emit_jump_stop(struct emitter *emitter, const struct block *block, bool flags)
 {
-	emit_counter_operation(emitter, CMP, -(int32_t)longest);
+	emit_counter_operation(emitter, CMP, -(int32_t)block->longest);
 
 	struct stop *stop = PUSH(emitter, emitter, stops, stop_count, stop_capacity);
 
 	EMIT(emitter, 0x0f, 0x8f);
 	if (stop)
-		*stop = (struct stop){.field = emit_offset(emitter), .pc = pc, .flags = flags};
+		*stop = (struct stop){.field = emit_offset(emitter), .block = block, .flags = flags};
 	emit_u32(emitter, 0);
 }
 
@@ -567,6 +575,7 @@ static void emit_failures(struct emitter *emitter)
  *
  *    (flags restored)
  *     mov  gs:[SLOT_RCX], rcx
+ *     mov  gs:[SLOT_DETAIL], what it needs
  *     mov  rcx, pc
  *     jmp  ROUTINE_STOP
  */
@@ -575,13 +584,17 @@ static void emit_stops(struct emitter *emitter)
 	for (uint32_t i = 0; i < emitter->stop_count; i++) {
 		const struct stop *stop = &emitter->stops[i];
 
+		uint64_t pc = stop->block->pc;
+
 		emit_rel32_to(emitter, stop->field, emit_offset(emitter));
-		emit_record(emitter, stop->pc, RECORD_TRANSIT);
+		emit_record(emitter, pc, RECORD_TRANSIT);
 		if (stop->flags)
 			emit_flags_from_rax(emitter);
 		emit_spill(emitter, RCX, SLOT_RCX);
-		emit_record(emitter, stop->pc, RECORD_TRANSIT | RECORD_RCX);
-		emit_address(emitter, RCX, stop->pc);
+		emit_record(emitter, pc, RECORD_TRANSIT | RECORD_RCX);
+		emit_slot_number(
+		        emitter, SLOT_DETAIL, STOP_DETAIL(stop->block->counter, stop->block->longest));
+		emit_address(emitter, RCX, pc);
 		emit_routine(emitter, ROUTINE_STOP);
 	}
 }

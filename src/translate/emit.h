@@ -29,7 +29,7 @@ struct failure {
 /* A rel32 to code at the end of the translation that stops before the block at pc. */
 struct stop {
 	uint32_t field;
-	uint64_t pc;
+	const struct block *block;
 	bool flags; /* the program's are in ah and al, and its rax is in SLOT_RAX */
 };
 
@@ -113,7 +113,7 @@ void emit_jump_failure(struct emitter *emitter, uint64_t pc);
 /* sub qword gs:[counter], -count */
 void emit_count(struct emitter *emitter, int32_t count);
 /* cmp qword gs:[counter], -longest ; jg to code that leaves for ROUTINE_STOP; `flags`: see struct stop */
-void emit_jump_stop(struct emitter *emitter, uint64_t pc, uint32_t longest, bool flags);
+void emit_jump_stop(struct emitter *emitter, const struct block *block, bool flags);
 /* The same as emit_count by a register that is free, without flags. */
 void emit_count_by(struct emitter *emitter, uint8_t reg, int32_t count);
 /* ah, al = the program's status flags, its rax in SLOT_RAX; and back */

@@ -6,11 +6,18 @@
  */
 #include "translate/liveness.h"
 
-static live_set live_at(const struct region *region, uint64_t pc)
+static live_set live_beyond(const struct region *region, uint64_t pc)
+{
+	uint32_t live = map_find(&region->beyond, pc);
+
+	return live == MAP_NONE ? LIVE_ALL : live;
+}
+
+live_set liveness_at(const struct region *region, uint64_t pc)
 {
 	const struct block *block = region_block(region, pc);
 
-	return block ? block->live_in : LIVE_ALL;
+	return block ? block->live_in : live_beyond(region, pc);
 }
 
 static live_set live_at_end(const struct region *region, const struct block *block)
@@ -19,12 +26,16 @@ static live_set live_at_end(const struct region *region, const struct block *blo
 
 	switch (last->kind) {
 	case KIND_JUMP:
-		return live_at(region, last->target);
+		return liveness_at(region, last->target);
+	case KIND_CALL:
+		/* Only for flags is it looked at what the callee does. */
+		return last->use == LIVE_ALL ? LIVE_ALL
+		                             : liveness_at(region, last->target) | LIVE_REGISTERS_ALL;
 	case KIND_CONDITIONAL:
 	case KIND_LOOP:
-		return live_at(region, last->target) | live_at(region, block->next);
+		return liveness_at(region, last->target) | liveness_at(region, block->next);
 	default:
-		return instruction_falls_through(last) ? live_at(region, block->next) : LIVE_ALL;
+		return instruction_falls_through(last) ? liveness_at(region, block->next) : LIVE_ALL;
 	}
 }
 

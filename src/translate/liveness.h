@@ -1,7 +1,7 @@
 /*
  * Liveness: what the program may still read, so that our own code may overwrite
  * the rest. Backward dataflow over the blocks of one region; everything is live
- * where control leaves it.
+ * where control leaves it, except for flags that are known not to be (region.beyond).
  *
  * Three groups of bits in one live_set:
  *
@@ -35,6 +35,9 @@ enum {
 
 /* Fills in live_in and live_out of every block and live_after of every instruction. */
 void liveness_compute(struct region *region);
+
+/* What is live where control comes to pc. */
+live_set liveness_at(const struct region *region, uint64_t pc);
 
 /* May our code overwrite the status flags at the start of the block, unnoticed even by a handler of a fault?
  */

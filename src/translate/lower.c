@@ -376,16 +376,22 @@ static void choose_counter(struct lowering *lowering, const struct block *block)
 	const struct translate_request *request = lowering->request;
 
 	if (request->counter)
-		lowering->emitter->counter = request->counter + request->counter_step * block->counter;
+		lowering->emitter->counter = request->counter + block->counter;
 }
 
-/* May our code overwrite the flags where the block is entered? */
-static bool flags_free_at(const struct lowering *lowering, const struct block *block)
+/* May our code overwrite the flags where these are live? */
+static bool flags_free(const struct lowering *lowering, live_set live)
 {
 	if (lowering->request->keep_flags && *lowering->request->keep_flags)
 		return false;
-	return lowering->request->mode == TRANSLATE_RUN ? liveness_flags_dead_at_entry(block)
-	                                                : liveness_flags_unread_at_entry(block);
+	return !(live &
+	         (lowering->request->mode == TRANSLATE_RUN ? LIVE_SHOWN(FLAGS_ALL) : LIVE_FLAGS(FLAGS_ALL)));
+}
+
+/* Where the block is entered? */
+static bool flags_free_at(const struct lowering *lowering, const struct block *block)
+{
+	return flags_free(lowering, block->live_in);
 }
 
 /*
@@ -427,14 +433,12 @@ static void emit_way(struct lowering *lowering, uint64_t pc)
 /* Counts on the edge from the end of `from` to pc; afterwards the whole state is in place for pc. */
 static void lower_edge(struct lowering *lowering, const struct block *from, uint64_t pc)
 {
-	const struct block *to = position_inner(lowering->region, pc);
-
 	emit_way(lowering, pc);
 	if (!request_counts(lowering->request))
 		return;
 	choose_counter(lowering, from);
 	lower_count(lowering, position_difference(lowering->region, from, pc),
-	        to && flags_free_at(lowering, to), pc);
+	        flags_free(lowering, liveness_at(lowering->region, pc)), pc);
 	be_counted(lowering, pc);
 	emit_way(lowering, pc);
 }
@@ -602,23 +606,36 @@ static void lower_branch_operand(struct lowering *lowering, const struct instruc
 }
 
 /*
+ * For a target that is no address at all: where the branch is. In replay such a fault is in the
+ * log, and comes in place of the branch.
+ */
+static void lower_branch_place(struct lowering *lowering)
+{
+	if (lowering->request->mode != TRANSLATE_REPLAY)
+		emit_branch_place(lowering->emitter);
+}
+
+/*
  *     spills ; rcx = operand
- *    (mov  r11, [rsp-8] ; mov gs:[SLOT_UNDER_STACK], r11 ; push return address)
+ *    (mov  r11, [rsp-8] ; mov gs:[SLOT_UNDER_STACK], r11)
+ *    (push return address)
  *     probe
  *
  * The push may fault, and then shows the state before the call. What it
- * overwrites is kept, because a call to no address at all pushes nothing.
+ * overwrites is kept, because a call to no address at all pushes nothing; replay has no such calls.
  */
 static const uint8_t call_peek[] = {CALL_PEEK_BYTES};
 
 static void lower_indirect(struct lowering *lowering, const struct instruction *instruction)
 {
 	lower_probe_spills(lowering, instruction);
-	emit_branch_place(lowering->emitter);
+	lower_branch_place(lowering);
 	lower_branch_operand(lowering, instruction);
 	if (instruction->kind == KIND_CALL_INDIRECT) {
-		emit_bytes(lowering->emitter, call_peek, sizeof(call_peek));
-		emit_spill(lowering->emitter, R11, SLOT_UNDER_STACK);
+		if (lowering->request->mode != TRANSLATE_REPLAY) {
+			emit_bytes(lowering->emitter, call_peek, sizeof(call_peek));
+			emit_spill(lowering->emitter, R11, SLOT_UNDER_STACK);
+		}
 		emit_push_return(lowering->emitter, instruction);
 	}
 	lower_count_by(lowering, R11);
@@ -634,7 +651,7 @@ static void lower_indirect(struct lowering *lowering, const struct instruction *
 static void lower_return(struct lowering *lowering, const struct instruction *instruction)
 {
 	lower_probe_spills(lowering, instruction);
-	emit_branch_place(lowering->emitter);
+	lower_branch_place(lowering);
 	EMIT(lowering->emitter, 0x59);
 	if (instruction->pop)
 		emit_add_number(lowering->emitter, RSP, instruction->pop);
@@ -964,7 +981,7 @@ static void lower_stop(struct lowering *lowering, const struct block *block)
 	emit_record(emitter, block->pc, RECORD_BOUNDARY | RECORD_TRANSIT);
 	if (keep)
 		emit_flags_to_rax(emitter);
-	emit_jump_stop(emitter, block->pc, block->longest, keep);
+	emit_jump_stop(emitter, block, keep);
 	if (keep)
 		emit_flags_from_rax(emitter);
 }

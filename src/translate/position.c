@@ -54,38 +54,12 @@ static void find_heads(struct region *region)
 	}
 }
 
-/* No lags yet. Blocks that come one after the other count in different slots. */
 static void begin_plan(struct region *region)
 {
-	uint32_t first = (uint32_t)(region->pc * 0x9e3779b97f4a7c15u >> 32);
-
 	for (uint32_t i = 0; i < region->block_count; i++) {
 		region->blocks[i].lag = 0;
-		region->blocks[i].counter = (uint8_t)((first + i) % POSITION_SLOTS);
+		region->blocks[i].origin = i;
 	}
-}
-
-/*
- * Replay looks at a counter where a block without lag is entered, so what is executed from
- * there on must be added to that one. Where control may come from two of them, it is looked at
- * again. Returns whether there was such a place.
- */
-static bool split_ways(struct region *region)
-{
-	bool split = false;
-
-	for (uint32_t i = 0; i < region->block_count; i++) {
-		struct block *block = &region->blocks[i];
-		struct edges edges = edges_of(region, block);
-
-		for (unsigned k = 0; k < edges.count; k++) {
-			struct block *to = region_block(region, edges.pcs[k]);
-
-			if (to && to->lag && to->counter != block->counter)
-				split = to->head = true;
-		}
-	}
-	return split;
 }
 
 /* The first edge that reaches a block decides; the one from the block before it comes last and wins. */
@@ -103,10 +77,50 @@ static void give_lags(struct region *region)
 				continue;
 			if (!to->lag || to == block + 1) {
 				to->lag = (uint16_t)lag;
-				to->counter = block->counter;
+				to->origin = i;
 			}
 		}
 	}
+}
+
+/* The block without lag that the block has its own from, or one that counts in the same slot. */
+static uint32_t origin_of(const struct region *region, uint32_t i)
+{
+	while (region->blocks[i].origin != i)
+		i = region->blocks[i].origin;
+	return i;
+}
+
+/*
+ * Replay looks at a counter where a block without lag is entered, so what is executed from
+ * there on must be added to that one. Where control may come from two of them, both have the same.
+ */
+static void join_ways(struct region *region)
+{
+	for (uint32_t i = 0; i < region->block_count; i++) {
+		struct edges edges = edges_of(region, &region->blocks[i]);
+
+		for (unsigned k = 0; k < edges.count; k++) {
+			const struct block *to = region_block(region, edges.pcs[k]);
+
+			if (to && to->lag)
+				region->blocks[origin_of(region, (uint32_t)(to - region->blocks))].origin =
+				        origin_of(region, i);
+		}
+	}
+}
+
+/* Blocks without lag that come one after the other count in different slots. */
+static void choose_counters(struct region *region, unsigned slots)
+{
+	uint32_t next = (uint32_t)(region->pc * 0x9e3779b97f4a7c15u >> 32);
+
+	for (uint32_t i = 0; i < region->block_count; i++) {
+		if (region->blocks[i].origin == i)
+			region->blocks[i].counter = (uint8_t)(next++ % slots);
+	}
+	for (uint32_t i = 0; i < region->block_count; i++)
+		region->blocks[i].counter = region->blocks[origin_of(region, i)].counter;
 }
 
 /* The most instructions from the start of the block on until control comes to a block without lag or leaves.
@@ -131,10 +145,11 @@ static void find_longest(struct region *region)
 void position_plan(struct region *region, bool replay)
 {
 	find_heads(region);
-	do {
-		begin_plan(region);
-		if (!region->exact)
-			give_lags(region);
-	} while (replay && split_ways(region));
+	begin_plan(region);
+	if (!region->exact)
+		give_lags(region);
+	if (replay)
+		join_ways(region);
+	choose_counters(region, replay ? REPLAY_POSITION_SLOTS : POSITION_SLOTS);
 	find_longest(region);
 }

@@ -9,7 +9,8 @@
  * where it enters, at a block with a lag, the lag is taken off first.
  *
  * A block without lag counts in a slot of its own choice, and those with a lag go on with the slot
- * of the block that they have it from. The sum of all slots is what counts.
+ * of the block that they have it from. The sum of all slots is what counts. In replay blocks without lag
+ * whose ways meet have the same one.
  *
  * Along straight code, and along the branches of a loop's body that fall through, that
  * is no work at all; around a loop it is one addition. (An addition for each block was

@@ -75,11 +75,12 @@
 /*
  * Instructions executed. Blocks count in one of these or another (translate_request.counter), because
  * one word that all of them add to would be a chain through memory. A thread's position is the sum
- * of these and of SLOT_POSITION, where the stub counts, over all segments. In replay they are not
- * here but on a page of their own each, see feed.h.
+ * of these and of SLOT_POSITION, where the stub counts, over all segments.
  */
-#define POSITION_SLOTS 8
-#define SLOT_POSITIONS 480
+#define POSITION_SLOTS        8
+#define SLOT_POSITIONS        480
+/* In replay each has to be given a share of the way to the next stop: fewer are used up together rather. */
+#define REPLAY_POSITION_SLOTS 4
 
 /* Behind the slots, in the same units: room that xsave and its family may write to in replay. */
 #define SLOT_SCRATCH_AREA 512
@@ -105,8 +106,9 @@
 #define ROUTINE_SYSCALL 2 /* a syscall instruction; rcx = the pc after it */
 #define ROUTINE_EMULATE 3 /* an instruction the stub performs; rcx = its pc */
 #define ROUTINE_ACCESS  4 /* memory and its shadow, see ACCESS_DETAIL; rcx = code to go on at */
-#define ROUTINE_STOP    5 /* replay: the block at pc rcx would go beyond the next event */
-#define ROUTINE_COUNT   6
+#define ROUTINE_STOP                                                                                         \
+	5 /* replay: the block at pc rcx might use up more than its counter has, see STOP_DETAIL */
+#define ROUTINE_COUNT 6
 
 /*
  * What ROUTINE_ACCESS is asked for, in SLOT_DETAIL, about `size` bytes at
@@ -134,6 +136,14 @@
 #define TRACE_STRING       8
 #define TRACE_SHIFT        8
 #define TRACE_FILTER_BYTES 65536
+
+/*
+ * What ROUTINE_STOP finds in SLOT_DETAIL: the number of the block's counter, and how much that
+ * must have for the block to be entered.
+ */
+#define STOP_DETAIL(counter, longest) ((counter) | (longest) << 8)
+#define STOP_COUNTER(detail)          ((detail)&0xff)
+#define STOP_LONGEST(detail)          ((detail) >> 8)
 
 /*
  * What ROUTINE_EMULATE is asked for. SLOT_DETAIL holds

@@ -114,9 +114,8 @@ struct translate_request {
 	bool self_check;
 	/* Count the program's instructions; recording and replay do anyway. */
 	bool count;
-	/* The first of POSITION_SLOTS slots to count them in, and from one to the next; 0: SLOT_POSITION
-	 * only. */
-	int32_t counter, counter_step;
+	/* The first of POSITION_SLOTS slots to count them in; 0: SLOT_POSITION only. */
+	unsigned counter;
 	enum translate_mode mode;
 	/* Replay: count the instructions that load, in SLOT_LOADS. */
 	bool count_loads;

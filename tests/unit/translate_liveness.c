@@ -190,6 +190,53 @@ static void test_leaving(void **state)
 	region_deinit(&region);
 }
 
+/* In replay the first instructions behind the region are looked at, too; for flags only. */
+static void test_beyond(void **state)
+{
+	static const uint8_t code[] = {/* 0: mov esi,edx  2: jrcxz 32 */
+	        0x89, 0xd6, 0xe3, 0x1c,
+	        /* 4: mov edi,edx  6: call 48 */
+	        0x89, 0xd7, 0xe8, 0x25, 0x00, 0x00, 0x00,
+	        /* 11: jmp 64 */
+	        0xeb, 0x33, [13 ... 31] = 0xcc,
+	        /* 32: mov ecx,esi  34: jmp 40 */
+	        0x89, 0xf1, 0xeb, 0x04, [36 ... 39] = 0xcc,
+	        /* 40: xor eax,eax  42: ret */
+	        0x31, 0xc0, 0xc3, [43 ... 47] = 0xcc,
+	        /* 48: mov ecx,edi  50: add ecx,1  53: ret */
+	        0x89, 0xf9, 0x83, 0xc1, 0x01, 0xc3, [54 ... 63] = 0xcc,
+	        /* 64: inc ecx, which leaves the carry  66: adc ecx,ecx  68: ret */
+	        0xff, 0xc1, 0x11, 0xc9, 0xc3};
+	struct program program = {code, sizeof code};
+	struct translate_request request = {.pc = PC,
+	        .read = program_read,
+	        .context = &program,
+	        .max_instructions = 5,
+	        .mode = TRANSLATE_REPLAY};
+	struct region region;
+
+	(void)state;
+	assert_int_equal(region_discover(&region, &request), 0);
+	liveness_compute(&region);
+	assert_int_equal(region.instruction_count, 5);
+	/* The way of the jump at 2 and that of the call overwrite all of them. */
+	assert_int_equal(
+	        liveness_at(&region, PC + 48), LIVE_ALL & ~(LIVE_FLAGS(FLAGS_ALL) | LIVE_SHOWN(FLAGS_ALL)));
+	assert_int_equal(flags_before(&region, 0), 0);
+	assert_int_equal(flags_before(&region, 4), 0);
+	/* A flag that is read on one way counts, and what nobody looked at does. */
+	assert_true(liveness_at(&region, PC + 64) & LIVE_FLAGS(FLAG_CF));
+	assert_int_equal(liveness_at(&region, PC + 200), LIVE_ALL);
+	region_deinit(&region);
+	/* Who records must hear of all code that a translation depends on: nothing else is looked at. */
+	request.mode = TRANSLATE_RECORD;
+	assert_int_equal(region_discover(&region, &request), 0);
+	liveness_compute(&region);
+	assert_int_equal(liveness_at(&region, PC + 48), LIVE_ALL);
+	assert_int_equal(flags_before(&region, 4), FLAGS_ALL);
+	region_deinit(&region);
+}
+
 static void test_partial_registers(void **state)
 {
 	/* 0: mov al,5  2: mov ah,6  4: mov ecx,eax  6: mov eax,7  11: cmovz edx,ecx  14: ret */
@@ -214,6 +261,7 @@ int main(void)
 	        cmocka_unit_test(test_across_blocks),
 	        cmocka_unit_test(test_loop),
 	        cmocka_unit_test(test_leaving),
+	        cmocka_unit_test(test_beyond),
 	        cmocka_unit_test(test_partial_registers),
 	};
 

@@ -144,7 +144,7 @@ static void run_to(struct harness *harness, struct cpu *cpu, int64_t stop)
 }
 
 /* At each position, from the start; with code kept from one run to the next and without. */
-static void check_positions(const char *code, bool keep_flags, unsigned every)
+static void check_regions(const char *code, bool keep_flags, unsigned every, unsigned max_instructions)
 {
 	struct harness harness;
 	struct cpu start;
@@ -158,7 +158,7 @@ static void check_positions(const char *code, bool keep_flags, unsigned every)
 		harness_init(&harness, code);
 		harness.request.mode = TRANSLATE_REPLAY;
 		harness.request.keep_flags = &keep_flags;
-		harness.request.max_instructions = 128;
+		harness.request.max_instructions = max_instructions;
 		harness.link = linked;
 		/* steps[0] is the state before the first instruction, the last one that at the end. */
 		for (uint32_t position = 0; position < native.count; position += every) {
@@ -176,6 +176,11 @@ static void check_positions(const char *code, bool keep_flags, unsigned every)
 	}
 	memcpy(&program_memory, &program_initial, sizeof program_memory);
 	free(native.steps);
+}
+
+static void check_positions(const char *code, bool keep_flags, unsigned every)
+{
+	check_regions(code, keep_flags, every, 128);
 }
 
 static void check_all(const char *code, unsigned every)
@@ -202,6 +207,17 @@ static void test_flags(void **state)
 	check_all(replay_flags, 1);
 }
 
+/* Flags that are read in another region than the one that wrote them, and flags that are not. */
+static void test_small_regions(void **state)
+{
+	(void)state;
+	for (unsigned size = 1; size < 8; size++) {
+		check_regions(replay_flags, false, 1, size);
+		check_regions(replay_branches, false, 1, size);
+		check_regions(replay_calls, false, 1, size);
+	}
+}
+
 static void test_calls(void **state)
 {
 	(void)state;
@@ -221,13 +237,23 @@ static int64_t spread_left(struct harness *harness, bool share)
 {
 	int64_t *counters = (int64_t *)harness_slots(harness) + COUNTERS, left = 0;
 
-	for (unsigned k = 0; k < POSITION_SLOTS; k++) {
+	for (unsigned k = 0; k < REPLAY_POSITION_SLOTS; k++) {
 		assert_true(counters[k] <= 0);
 		left -= counters[k];
 	}
-	for (unsigned k = 0; share && k < POSITION_SLOTS; k++)
-		counters[k] = -(left / POSITION_SLOTS) - (k < left % POSITION_SLOTS);
+	for (unsigned k = 0; share && k < REPLAY_POSITION_SLOTS; k++)
+		counters[k] = -(left / REPLAY_POSITION_SLOTS) - (k < left % REPLAY_POSITION_SLOTS);
 	return left;
+}
+
+/* Who stops says which counter had too little, and how much it wants. */
+static void check_stop_detail(struct harness *harness)
+{
+	const uint64_t *slots = harness_slots(harness);
+	uint64_t detail = slots[SLOT_DETAIL];
+
+	assert_true(STOP_COUNTER(detail) < REPLAY_POSITION_SLOTS);
+	assert_true((int64_t)slots[COUNTERS + STOP_COUNTER(detail)] + (int64_t)STOP_LONGEST(detail) > 0);
 }
 
 /* With counters that have a share of the way each: none is ever used beyond its share, and none is forgotten.
@@ -247,7 +273,6 @@ static void test_spread(void **state)
 	harness_init(&harness, replay_loops);
 	harness.request.mode = TRANSLATE_REPLAY;
 	harness.request.counter = COUNTERS;
-	harness.request.counter_step = 1;
 	harness_slots(&harness)[COUNTERS] = -(uint64_t)(native.count - 1);
 	spread_left(&harness, true);
 	while (spread_left(&harness, false) > SHARES_LEFT) {
@@ -265,6 +290,8 @@ static void test_spread(void **state)
 		if (!cpu_equal(&cpu, &expected))
 			fail_msg("left %ld: %s", spread_left(&harness, false), difference);
 		stops += harness_left == LEFT_POSITION;
+		if (harness_left == LEFT_POSITION)
+			check_stop_detail(&harness);
 		spread_left(&harness, harness_left == LEFT_POSITION);
 	}
 	assert_true(stops > 3);
@@ -360,6 +387,7 @@ int main(int argc, char **argv)
 	        cmocka_unit_test(test_straight),
 	        cmocka_unit_test(test_branches),
 	        cmocka_unit_test(test_flags),
+	        cmocka_unit_test(test_small_regions),
 	        cmocka_unit_test(test_calls),
 	        cmocka_unit_test(test_long),
 	        cmocka_unit_test(test_spread),
