@@ -350,9 +350,11 @@ void registers_from_code(
 	if (place->state & RECORD_SCRATCH_B)
 		regs->gpr[RECORD_B_REGISTER(place->state)] = slots[SLOT_SCRATCH_B];
 	if (place->state & RECORD_KEPT_A)
-		regs->gpr[RECORD_KEPT_A_REGISTER(place->state)] = slots[SLOT_KEPT_A];
+		regs->gpr[RECORD_KEPT_A_REGISTER(place->state)] =
+		        slots[SLOT_KEPT + RECORD_KEPT_A_REGISTER(place->state)];
 	if (place->state & RECORD_KEPT_B)
-		regs->gpr[RECORD_KEPT_B_REGISTER(place->state)] = slots[SLOT_KEPT_B];
+		regs->gpr[RECORD_KEPT_B_REGISTER(place->state)] =
+		        slots[SLOT_KEPT + RECORD_KEPT_B_REGISTER(place->state)];
 }
 
 /* Makes the handler's return go to the stub's resume, which continues from thread.regs. */

@@ -9,10 +9,9 @@ enum { KEPT_A, KEPT_B, KEPT_COUNT };
 static const struct {
 	uint32_t bit;
 	unsigned shift; /* of the register's number in a record's state */
-	int slot;
 } places[KEPT_COUNT] = {
-        [KEPT_A] = {RECORD_KEPT_A, 20, SLOT_KEPT_A},
-        [KEPT_B] = {RECORD_KEPT_B, 24, SLOT_KEPT_B},
+        [KEPT_A] = {RECORD_KEPT_A, 20},
+        [KEPT_B] = {RECORD_KEPT_B, 24},
 };
 
 static uint32_t mask_of(unsigned which)
@@ -53,7 +52,7 @@ static void put_back(struct lowering *lowering, unsigned which)
 
 	if (reg == NO_REGISTER)
 		return;
-	emit_reload(emitter, reg, places[which].slot);
+	emit_reload(emitter, reg, SLOT_KEPT + reg);
 	emitter->kept &= ~mask_of(which);
 	emitter->kept_until_behind &= ~mask_of(which);
 }
@@ -64,7 +63,7 @@ void keep_restore(struct emitter *emitter, uint32_t state)
 		uint8_t reg = register_in(state, i);
 
 		if (reg != NO_REGISTER)
-			emit_reload(emitter, reg, places[i].slot);
+			emit_reload(emitter, reg, SLOT_KEPT + reg);
 	}
 }
 
@@ -154,7 +153,7 @@ uint8_t keep_register(
 
 	uint8_t reg = choose(lowering, candidates);
 
-	emit_spill(emitter, reg, places[which].slot);
+	emit_spill(emitter, reg, SLOT_KEPT + reg);
 	emitter->kept |= places[which].bit | (uint32_t)reg << places[which].shift;
 	emit_record(emitter, instruction->pc, state);
 	return reg;

@@ -219,7 +219,7 @@ uint16_t operand_registers(const struct instruction *instruction)
 	/* Its other operand may be ah, which allows no REX. */
 	if (instruction->access_size == 1 && !encoding->has_rex && !encoding->vex_size)
 		return 1u << RAX | 1u << RCX | 1u << RDX | 1u << RBX;
-	return encoding->vex_size == 2 ? 0xff : 0xffff;
+	return encoding->vex_size ? 0xff : 0xffff;
 }
 
 void operand_to_register(struct emitter *emitter, const struct instruction *instruction, uint8_t reg)

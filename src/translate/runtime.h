@@ -68,9 +68,12 @@
 #define SLOT_LOADS   15 /* instructions that load; only where translate_request.count_loads asks for it */
 #define SLOT_COUNT   16
 
-/* Registers that are kept aside over several instructions while recording, see RECORD_KEPT_A. */
-#define SLOT_KEPT_A 488
-#define SLOT_KEPT_B 489
+/*
+ * Registers that are kept aside over several instructions while recording, see RECORD_KEPT_A: one slot for
+ * each register. When an instruction is executed again from its start, what was kept there must still be
+ * where it was, although another register has taken its part meanwhile.
+ */
+#define SLOT_KEPT 488
 
 /*
  * Instructions executed. Blocks count in one of these or another (translate_request.counter), because
@@ -259,16 +262,17 @@
  * offset is not above it. `state` says where the program's registers are while
  * the instruction at that address has not been executed yet.
  */
-#define RECORD_BOUNDARY               0x01 /* exactly at this offset the whole program state is in place, at pc */
-#define RECORD_RCX                    0x02 /* the program's rcx is in SLOT_RCX */
-#define RECORD_R11                    0x04 /* the program's r11 is in SLOT_R11 */
-#define RECORD_SCRATCH_A              0x08 /* the register in bits 8-11 is in SLOT_SCRATCH_A */
-#define RECORD_SCRATCH_B              0x10 /* the register in bits 12-15 is in SLOT_SCRATCH_B */
-#define RECORD_REFUSED                0x20 /* an instruction we do not offer: raises SIGILL by itself */
-#define RECORD_BIASED                 0x40 /* the register in bits 8-11 has the program's GS base added to it */
-#define RECORD_FLAGS                  0x10000 /* the program's status flags are in SLOT_FLAGS */
-#define RECORD_KEPT_A                 0x20000 /* the register in bits 20-23 is in SLOT_KEPT_A, before all else */
-#define RECORD_KEPT_B                 0x40000 /* the same with bits 24-27 and SLOT_KEPT_B */
+#define RECORD_BOUNDARY  0x01    /* exactly at this offset the whole program state is in place, at pc */
+#define RECORD_RCX       0x02    /* the program's rcx is in SLOT_RCX */
+#define RECORD_R11       0x04    /* the program's r11 is in SLOT_R11 */
+#define RECORD_SCRATCH_A 0x08    /* the register in bits 8-11 is in SLOT_SCRATCH_A */
+#define RECORD_SCRATCH_B 0x10    /* the register in bits 12-15 is in SLOT_SCRATCH_B */
+#define RECORD_REFUSED   0x20    /* an instruction we do not offer: raises SIGILL by itself */
+#define RECORD_BIASED    0x40    /* the register in bits 8-11 has the program's GS base added to it */
+#define RECORD_FLAGS     0x10000 /* the program's status flags are in SLOT_FLAGS */
+#define RECORD_KEPT_A                                                                                        \
+	0x20000 /* the register in bits 20-23 is in its slot from SLOT_KEPT on, before all else */
+#define RECORD_KEPT_B                 0x40000 /* the same with bits 24-27 */
 #define RECORD_TRANSIT                0x80 /* on the way to pc: a boundary, but not the instruction itself */
 #define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)
 #define RECORD_B_REGISTER(state)      ((state) >> 12 & 15)

@@ -656,9 +656,11 @@ static inline bool harness_rebuild(struct harness *harness, struct cpu *cpu)
 	if (record->state & RECORD_SCRATCH_B)
 		cpu->regs[RECORD_B_REGISTER(record->state)] = slots[SLOT_SCRATCH_B];
 	if (record->state & RECORD_KEPT_A)
-		cpu->regs[RECORD_KEPT_A_REGISTER(record->state)] = slots[SLOT_KEPT_A];
+		cpu->regs[RECORD_KEPT_A_REGISTER(record->state)] =
+		        slots[SLOT_KEPT + RECORD_KEPT_A_REGISTER(record->state)];
 	if (record->state & RECORD_KEPT_B)
-		cpu->regs[RECORD_KEPT_B_REGISTER(record->state)] = slots[SLOT_KEPT_B];
+		cpu->regs[RECORD_KEPT_B_REGISTER(record->state)] =
+		        slots[SLOT_KEPT + RECORD_KEPT_B_REGISTER(record->state)];
 	return true;
 }
 
