@@ -898,11 +898,11 @@ static void handle_fault(
 	 * is an address only together with the segment's base is none for some CPUs.
 	 */
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
-	/* While recording, loads come before the instruction: it may have written first, or be aligned
-	 * another way. */
+	/* While recording, loads come before the instruction, some at its very start: it may have written
+	 * first, or be aligned another way. */
 	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT ||
 	                                       c->trapno == TRAP_STACK);
-	if (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond || compared)) {
+	if (compared || (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond))) {
 		try_natively(thread, context);
 		return;
 	}

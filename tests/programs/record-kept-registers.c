@@ -1,10 +1,16 @@
 /*
  * Registers that recording keeps aside over several instructions come back as they were, also when an
- * instruction is executed again because memory is not what it was, and another register was needed meanwhile.
+ * instruction is executed again because memory is not what it was, and another register was needed meanwhile;
+ * and a handler finds them, and what kind of access it was that failed.
  */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define COUNT 16
@@ -54,6 +60,31 @@ static void compare_both(const void *memory, const void *fresh, uint64_t out[COU
 	                 "r15", "memory", "cc");
 }
 
+static sigjmp_buf back;
+
+static void show_fault(int number, siginfo_t *info, void *context)
+{
+	const greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	printf("signal %d, error %#llx, rsi %#llx, rdi %#llx, r8 %#llx\n", number, regs[REG_ERR],
+	        regs[REG_RSI], regs[REG_RDI], regs[REG_R8]);
+	(void)info;
+	siglongjmp(back, 1);
+}
+
+/* It would be read first, and natively is told as a write. */
+static void modify_nothing(const void *memory, void *nothing)
+{
+	__asm__ volatile("mov $0xe0, %%esi\n\t mov $0xf0, %%edi\n\t mov $8, %%r8d\n\t"
+	                 "jmp 1f\n"
+	                 "1:\n\t"
+	                 "cmpl $5, (%[memory])\n\t"
+	                 "andq $1, (%[nothing])\n\t"
+	                 :
+	                 : [memory] "b"(memory), [nothing] "a"(nothing)
+	                 : "rsi", "rdi", "r8", "memory", "cc");
+}
+
 int main(void)
 {
 	static const uint64_t expected[COUNT] = {0xa1, 0xc1, 0xd1, 0xe0, 0xf0, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -76,6 +107,12 @@ int main(void)
 				printf("round %u: register %u is %#lx, not %#lx\n", i, k,
 				        (unsigned long)out[k], (unsigned long)expected[k]);
 	}
+	struct sigaction action = {.sa_sigaction = show_fault, .sa_flags = SA_SIGINFO};
+	void *nothing = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	sigaction(SIGSEGV, &action, NULL);
+	if (!sigsetjmp(back, 1))
+		modify_nothing(&memory, nothing);
 	puts("done");
 	return 0;
 }
