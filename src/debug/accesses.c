@@ -2,11 +2,10 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 
 #include "debug/initial.h"
+#include "record/why.h"
 #include "recording/decode.h"
 #include "replay/replayer.h"
 #include "target/feed.h"
@@ -15,16 +14,6 @@
 #define LINE         64ul
 #define RECORD_LIMIT (48u << 20) /* accesses to keep: some gigabytes */
 #define SEVERAL      UINT32_MAX
-
-__attribute__((format(printf, 3, 4))) static bool fail(char *why, size_t size, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(why, size, format, arguments);
-	va_end(arguments);
-	return false;
-}
 
 /* ---- the pages that several threads touch ---- */
 
@@ -130,7 +119,7 @@ static bool replay_for(struct collection *collection, const struct replay_tracer
 
 	replay_opened(&options, collection->recorded, &result);
 	*instructions = result.instructions;
-	return result.outcome == REPLAY_EXACT || fail(why, why_size, "%s", result.message);
+	return result.outcome == REPLAY_EXACT || fail_because(why, why_size, "%s", result.message);
 }
 
 static bool trace(struct collection *collection, uint64_t *instructions, char *why, size_t why_size)
@@ -144,7 +133,7 @@ static bool trace(struct collection *collection, uint64_t *instructions, char *w
 	make_filter(collection);
 	if (!replay_for(collection, &second, instructions, why, why_size))
 		return false;
-	return collection->records <= RECORD_LIMIT || fail(why, why_size,
+	return collection->records <= RECORD_LIMIT || fail_because(why, why_size,
 	                                                      "its threads make %lu accesses to memory that "
 	                                                      "they share, too many to look at together",
 	                                                      collection->records);
@@ -388,7 +377,8 @@ static bool merge_stretch(struct merging *m, const struct recorded *recorded, co
 	char text[128];
 
 	if (stretch_read(&reader, section, &bytes))
-		return fail(why, why_size, "%s", recording_error_text(&reader.error, text, sizeof text));
+		return fail_because(
+		        why, why_size, "%s", recording_error_text(&reader.error, text, sizeof text));
 	decoder_init(&decoder, bytes, section->raw_size);
 	while (decoder_next(&decoder, &event) == DECODE_EVENT)
 		merge_event(m, &event);
@@ -509,15 +499,6 @@ bool accesses_collect(struct accesses *accesses, const struct recorded *recorded
 	pthread_mutex_destroy(&collection->mutex);
 	free(collection);
 	return good;
-}
-
-const struct accessing_thread *accesses_thread(const struct accesses *accesses, uint32_t id)
-{
-	for (uint32_t i = 0; i < accesses->thread_count; i++) {
-		if (accesses->threads[i].id == id)
-			return &accesses->threads[i];
-	}
-	return NULL;
 }
 
 void accesses_deinit(struct accesses *accesses)

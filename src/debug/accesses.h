@@ -67,7 +67,4 @@ struct accesses {
 bool accesses_collect(struct accesses *accesses, const struct recorded *recorded, char *why, size_t why_size);
 void accesses_deinit(struct accesses *accesses);
 
-/* The thread with this id, or NULL. */
-const struct accessing_thread *accesses_thread(const struct accesses *accesses, uint32_t id);
-
 #endif

@@ -272,6 +272,21 @@ static void say_structure(const struct speech *s)
 		say_structure_as(s, (enum structure)s->argument.detail);
 }
 
+/* Element `i` of an array, with what stands before it; false: there is no more to say. */
+static bool begin_element(const struct speech *s, uint64_t address, uint64_t i, void *bytes, size_t size)
+{
+	fputs(i ? ", " : "", s->out);
+	if (i == SIGNATURE_ELEMENTS) {
+		fputs("...", s->out);
+		return false;
+	}
+	if (!fetch(s, address + i * size, bytes, size)) {
+		fprintf(s->out, "... /* %#" PRIx64 " */", address + i * size);
+		return false;
+	}
+	return true;
+}
+
 /* `left`: so many bytes are in the buffers, all in all. */
 static void say_vectors_at(const struct speech *s, uint64_t address, uint64_t count, uint64_t left)
 {
@@ -290,14 +305,9 @@ static void say_vectors_at(const struct speech *s, uint64_t address, uint64_t co
 		return;
 	}
 	fputc('[', s->out);
-	for (uint64_t i = 0; i < count; i++) {
-		fputs(i ? ", " : "", s->out);
-		if (i == SIGNATURE_ELEMENTS) {
-			fputs("...", s->out);
-			break;
-		}
-		fetch(s, address + i * sizeof vector, &vector, sizeof vector);
+	for (uint64_t i = 0; i < count && begin_element(s, address, i, &vector, sizeof vector); i++) {
 		uint64_t size = least(vector.size, left);
+
 		fputs("{iov_base=", s->out);
 		say_bytes_at(s, vector.base, size);
 		fprintf(s->out, ", iov_len=%" PRIu64 "}", vector.size);
@@ -395,15 +405,8 @@ static void say_elements(const struct speech *s, enum structure structure, uint6
 		return;
 	}
 	fputc('[', s->out);
-	for (uint64_t i = 0; i < count; i++) {
-		fputs(i ? ", " : "", s->out);
-		if (i == SIGNATURE_ELEMENTS) {
-			fputs("...", s->out);
-			break;
-		}
-		fetch(s, s->value + i * size, bytes, size);
+	for (uint64_t i = 0; i < count && begin_element(s, s->value, i, bytes, size); i++)
 		explain_structure(s->out, structure, bytes);
-	}
 	fputc(']', s->out);
 }
 

@@ -3,7 +3,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +14,7 @@
 
 #include "record/shadow_plan.h"
 #include "record/tracee.h"
+#include "record/why.h"
 
 #define MEGABYTE         (1ul << 20)
 #define ALIGNMENT        (2 * MEGABYTE)
@@ -43,16 +43,7 @@ struct placement {
 	struct shadow_plan shadow; /* while recording */
 };
 
-__attribute__((format(printf, 3, 4))) static struct space *fail(
-        char *why, size_t size, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(why, size, format, arguments);
-	va_end(arguments);
-	return NULL;
-}
+#define NO_SPACE(...) (fail_because(__VA_ARGS__), NULL)
 
 static uint64_t read_auxv(pid_t pid, uint64_t type)
 {
@@ -335,21 +326,21 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	int memfd = create_memfd(tracee, &target_fd);
 
 	if (memfd < 0)
-		return fail(why, why_size, "cannot create the code cache: %s", strerror(-memfd));
+		return NO_SPACE(why, why_size, "cannot create the code cache: %s", strerror(-memfd));
 	if (ftruncate(memfd, (off_t)placement->file_size) < 0) {
 		close(memfd);
-		return fail(why, why_size, "cannot size the code cache to %lu MB: %s; see 'ulimit -f'",
+		return NO_SPACE(why, why_size, "cannot size the code cache to %lu MB: %s; see 'ulimit -f'",
 		        placement->file_size / MEGABYTE, strerror(errno));
 	}
 	struct space *space = space_create(memfd, placement->layouts, placement->count, stub_image, header);
 	if (!space) {
 		close(memfd);
-		return fail(why, why_size, "no memory for the code cache: %s", strerror(errno));
+		return NO_SPACE(why, why_size, "no memory for the code cache: %s", strerror(errno));
 	}
 	int error = map_in_target(tracee, placement, target_fd);
 	if (error) {
 		space_destroy(space);
-		return fail(
+		return NO_SPACE(
 		        why, why_size, "cannot map the code cache: %s; see 'ulimit -v'", strerror(-error));
 	}
 	fill_info(space, placement, options, tracee, target_fd);
@@ -375,9 +366,9 @@ struct space *inject(
 	if (!error)
 		error = tracee_init(&tracee, pid, memory->mem_fd, vdso);
 	if (error)
-		return fail(why, why_size, "cannot look at it: %s", strerror(-error));
+		return NO_SPACE(why, why_size, "cannot look at it: %s", strerror(-error));
 	if (tracee.registers.cs != CODE_SELECTOR_64)
-		return fail(why, why_size, "it is not a 64-bit program");
+		return NO_SPACE(why, why_size, "it is not a 64-bit program");
 
 	uint64_t left = address_space_left(pid, &memory->maps);
 	struct space *space = NULL;
@@ -391,7 +382,7 @@ struct space *inject(
 			break;
 	}
 	if (i == sizeof sizes / sizeof *sizes)
-		fail(why, why_size,
+		fail_because(why, why_size,
 		        "an address-space limit leaves %lu MB, and the code cache needs %lu MB beside the "
 		        "program; raise it with "
 		        "'ulimit -v'",
@@ -402,7 +393,7 @@ struct space *inject(
 	memory_changed(memory);
 	if (error && space) {
 		space_destroy(space);
-		return fail(why, why_size, "cannot start it: %s", strerror(-error));
+		return NO_SPACE(why, why_size, "cannot start it: %s", strerror(-error));
 	}
 	return space;
 }
@@ -418,12 +409,12 @@ struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_l
 	memcpy(placement.layouts, layouts, count * sizeof *layouts);
 	int error = tracee_init(&tracee, pid, memory->mem_fd, read_auxv(pid, AT_SYSINFO_EHDR));
 	if (error)
-		return fail(why, why_size, "cannot look at it: %s", strerror(-error));
+		return NO_SPACE(why, why_size, "cannot look at it: %s", strerror(-error));
 	struct space *space = install(&tracee, &placement, options, why, why_size);
 	error = tracee_deinit(&tracee);
 	if (error && space) {
 		space_destroy(space);
-		return fail(why, why_size, "cannot start it: %s", strerror(-error));
+		return NO_SPACE(why, why_size, "cannot start it: %s", strerror(-error));
 	}
 	return space;
 }

@@ -220,11 +220,6 @@ void code_source_destroy(struct code_source *source)
 
 /* ---- the view ---- */
 
-const struct code_history *code_source_history(const struct code_source *source)
-{
-	return source->history;
-}
-
 void code_source_set(struct code_source *source, uint32_t pieces)
 {
 	paint_up_to(source, pieces < source->history->count ? pieces : source->history->count, false);

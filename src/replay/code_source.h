@@ -15,7 +15,6 @@ struct code_source;
 struct code_source *code_source_create(const struct code_history *history, const struct code_files *files);
 void code_source_destroy(struct code_source *source);
 
-const struct code_history *code_source_history(const struct code_source *source);
 /* So many pieces of the history are in force from now on. */
 void code_source_set(struct code_source *source, uint32_t pieces);
 uint32_t code_source_current(const struct code_source *source);

@@ -1,27 +1,15 @@
 #include "replay/recorded.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
+#include "record/why.h"
 #include "replay/cpu_level.h"
 #include "replay/target.h"
-
-__attribute__((format(printf, 3, 4))) static bool fail(char *why, size_t size, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(why, size, format, arguments);
-	va_end(arguments);
-	return false;
-}
 
 static bool fail_to_read(const struct recorded *recorded, char *why, size_t why_size)
 {
 	const struct recording_error *error = &recorded->reader.error;
 	char text[128];
 
-	return fail(why, why_size, "%s%s", recording_error_text(error, text, sizeof text),
+	return fail_because(why, why_size, "%s%s", recording_error_text(error, text, sizeof text),
 	        recording_next_step(error));
 }
 
@@ -51,12 +39,12 @@ static bool read_recording(struct recorded *recorded, const char *path, char *wh
 	        !is_readable(code_history_read(&recorded->reader, &recorded->history)))
 		return fail_to_read(recorded, why, why_size);
 	if (!timeline_read(&recorded->timeline, &recorded->reader))
-		return fail(why, why_size, "out of memory");
+		return fail_because(why, why_size, "out of memory");
 	if (!recorded->timeline.count)
-		return fail(
+		return fail_because(
 		        why, why_size, "there is nothing in it to replay; 'bugnet info' tells what there is");
 	if (!recorded->history.count)
-		return fail(why, why_size,
+		return fail_because(why, why_size,
 		        "its code history is missing, so there is no code to replay; 'bugnet events "
 		        "--no-replay' lists what was logged");
 	return true;

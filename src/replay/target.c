@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include <unistd.h>
 
 #include "record/inject.h"
+#include "record/why.h"
 
 #define CODE_ALIGNMENT   (256ul << 10)
 #define CODE_MAXIMUM     (128ul << 20)
@@ -23,16 +23,6 @@
 #define USER_ADDRESS_END 0x7ffffffff000ul
 #define CARRIER_ADDRESS  0x10000ul /* the lowest that may be mapped */
 #define TRIES            32
-
-__attribute__((format(printf, 3, 4))) static bool fail(char *why, size_t size, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(why, size, format, arguments);
-	va_end(arguments);
-	return false;
-}
 
 /* ---- where the segments go ---- */
 
@@ -62,7 +52,7 @@ unsigned target_segments(
 	uint64_t file = 0;
 
 	if (!texts || !count || count > MAX_SEGMENTS) {
-		fail(why, why_size, "it does not say where the code cache was");
+		fail_because(why, why_size, "it does not say where the code cache was");
 		return 0;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -70,11 +60,13 @@ unsigned target_segments(
 		if (sscanf(texts[i], "%lx %lx", &base, &size) != 2 || base % CODE_PAGE ||
 		        base < CARRIER_ADDRESS + CODE_PAGE || size > USER_ADDRESS_END ||
 		        base > USER_ADDRESS_END - size) {
-			fail(why, why_size, "it has the code cache at '%s', which is no place", texts[i]);
+			fail_because(
+			        why, why_size, "it has the code cache at '%s', which is no place", texts[i]);
 			return 0;
 		}
 		if (!lay_out(&layouts[i], base, size, i == 0, &file)) {
-			fail(why, why_size, "its code cache of %#lx bytes is too small to replay in", size);
+			fail_because(why, why_size, "its code cache of %#lx bytes is too small to replay in",
+			        size);
 			return 0;
 		}
 	}
@@ -162,7 +154,7 @@ static pid_t start_carrier(char *why, size_t why_size)
 	if (fd >= 0)
 		close(fd);
 	if (pid < 0) {
-		fail(why, why_size, "cannot make a process to replay in: %s", strerror(error));
+		fail_because(why, why_size, "cannot make a process to replay in: %s", strerror(error));
 		return -1;
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -171,7 +163,7 @@ static pid_t start_carrier(char *why, size_t why_size)
 		ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_EXITKILL);
 		return pid;
 	}
-	fail(why, why_size, "cannot make a process to replay in: %s; 'bugnet doctor' may tell why",
+	fail_because(why, why_size, "cannot make a process to replay in: %s; 'bugnet doctor' may tell why",
 	        WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "it was killed");
 	return -1;
 }
@@ -198,7 +190,7 @@ static bool try_create(struct target *target, const struct segment_layout *layou
 		return false;
 	int error = memory_open(&target->memory, target->pid);
 	if (error)
-		return fail(why, why_size, "cannot open its memory: %s", strerror(-error));
+		return fail_because(why, why_size, "cannot open its memory: %s", strerror(-error));
 	target->space =
 	        inject_at(target->pid, &target->memory, layouts, count, THREADS, &options, why, why_size);
 	return target->space != NULL;
@@ -226,7 +218,7 @@ bool target_run(struct target *target, char *why, size_t why_size)
 {
 	if (ptrace(PTRACE_DETACH, target->pid, 0, 0) == 0)
 		return true;
-	return fail(why, why_size, "cannot start it: %s", strerror(errno));
+	return fail_because(why, why_size, "cannot start it: %s", strerror(errno));
 }
 
 void target_destroy(struct target *target)

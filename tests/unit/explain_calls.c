@@ -215,6 +215,18 @@ static void structures(void **state)
 	        "1, [{iov_base=\"abc\", iov_len=3}, {iov_base=\"def\", iov_len=3}], 2 = 6");
 	expect(SYS_readv, ARGUMENTS(1, at, 2), 4,
 	        "1, [{iov_base=\"abc\", iov_len=3}, {iov_base=\"d\", iov_len=3}], 2 = 4");
+	/* What cannot be read is not taken for what was read before it. */
+	at = PUT(sizeof memory_bytes - 16, uint64_t[2], HERE + 800, 3);
+	expect(SYS_writev, ARGUMENTS(1, at, 2), -EFAULT,
+	        "1, [{iov_base=\"abc\", iov_len=3}, ... /* 0x12000 */], 2 = -1 EFAULT (Bad address)");
+	at = PUT(sizeof memory_bytes - 8,
+	        struct {
+		        int32_t fd;
+		        uint16_t events[2];
+	        },
+	        5, {1, 0});
+	expect(SYS_poll, ARGUMENTS(at, 2, 100), -EFAULT,
+	        "[{fd=5, events=POLLIN}, ... /* 0x12000 */], 2, 100 = -1 EFAULT (Bad address)");
 }
 
 /* Whatever the registers of a hostile recording say, it ends soon, with some text. */
