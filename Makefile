@@ -22,12 +22,12 @@ RECORDING_OBJECTS := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/recording/*.c))
 RECORD_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/record/*.c)) $(B)/record/stub_image.o
 REPLAY_OBJECTS    := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/replay/*.c))
 EXPLAIN_OBJECTS   := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/explain/*.c))
-DEBUG_OBJECTS     := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/debug/*.c))
+DEBUG_OBJECTS     := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/debug/*.c)) $(B)/debug/gdb_script.o
 CLI_OBJECTS       := $(patsubst src/%.c,$(B)/%.o,$(wildcard src/cli/*.c))
 STUB_OBJECTS      := $(B)/target/entry.o $(patsubst src/%.c,$(B)/%.o,$(wildcard src/target/*.c))
 LIBRARY_OBJECTS   := $(TRANSLATE_OBJECTS) $(RECORDING_OBJECTS) $(RECORD_OBJECTS) $(REPLAY_OBJECTS) $(DEBUG_OBJECTS) $(EXPLAIN_OBJECTS) $(filter-out $(B)/cli/main.o,$(CLI_OBJECTS))
 
-.PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures bench-atomics install clean format check-format \
+.PHONY: all demo test soak fuzz fuzz-readers bench bench-coding bench-figures bench-atomics bench-attach bench-gdb bench-threads install clean format check-format \
 	packages-build packages-fuzz \
 	packages-test tests
 all: $(B)/bugnet
@@ -73,6 +73,11 @@ $(B)/record/stub_image.o: src/record/stub_image.S $(B)/target/stub.bin
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -DSTUB_FILE='"$(B)/target/stub.bin"' -c -o $@ $<
 
+$(B)/debug/gdb_script.o: src/debug/gdb_script.S src/debug/gdb_commands.py
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -DSCRIPT_FILE='"src/debug/gdb_commands.py"' -c -o $@ $<
+
 -include $(wildcard $(B)/*/*.d $(B)/*/*/*.d)
 
 # ---- tests ----
@@ -80,11 +85,12 @@ UNIT_TESTS        := $(patsubst tests/unit/%.c,$(B)/tests/unit/%,$(wildcard test
 INSTRUCTION_TESTS := $(patsubst tests/instructions/%.c,$(B)/tests/instructions/%,$(wildcard tests/instructions/*.c))
 PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildcard tests/programs/*.c)) \
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
-RACE_TESTS        := $(foreach n,$(basename $(notdir $(wildcard tests/races/*.c))),$(B)/tests/races/$(n) $(B)/tests/races/$(n)-fixed)
+RACE_TESTS        := $(foreach n,$(basename $(notdir $(wildcard tests/races/*.c tests/races/*.cc))),$(B)/tests/races/$(n) $(B)/tests/races/$(n)-fixed)
 THREAD_TESTS      := $(patsubst tests/threads/%.c,$(B)/tests/threads/%,$(wildcard tests/threads/*.c))
+GDB_TESTS         := $(addprefix $(B)/tests/gdb/,list list-optimised list-static list-stripped containers workers kernel ending publish unknown jit strings loops present walk)
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
-tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(RACE_TESTS) $(THREAD_TESTS) \
+tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(RACE_TESTS) $(THREAD_TESTS) $(GDB_TESTS) \
 	$(B)/tests/fuzz $(B)/tests/fuzz-low \
 	$(B)/tests/make-recording $(B)/tests/tamper-recording $(B)/tests/readers-corpus
 
@@ -123,10 +129,53 @@ $(B)/tests/races/%: tests/races/%.c tests/races/race.h
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -O1 -g -Wall -pthread -o $@ $<
 
+$(B)/tests/races/%-fixed: tests/races/%.cc
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CXX) -O1 -g -Wall -pthread -DFIXED -o $@ $<
+
+$(B)/tests/races/%: tests/races/%.cc
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CXX) -O1 -g -Wall -pthread -o $@ $<
+
 $(B)/tests/threads/%: tests/threads/%.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -O1 -g -Wall -pthread -o $@ $<
+
+$(B)/tests/gdb/walk: tests/gdb/walk.c $(LIBRARY_OBJECTS)
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) $(ALL_CFLAGS) -o $@ $< $(LIBRARY_OBJECTS) $(LIBS)
+
+$(B)/tests/gdb/list-optimised: GDB_CFLAGS := -O2
+$(B)/tests/gdb/list-static: GDB_CFLAGS := -static
+$(B)/tests/gdb/list-stripped: GDB_CFLAGS := -s
+$(B)/tests/gdb/list%: tests/gdb/list.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -g -Wall $(GDB_CFLAGS) -o $@ $<
+
+$(B)/tests/gdb/list: tests/gdb/list.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -g -Wall -o $@ $<
+
+$(B)/tests/gdb/workers $(B)/tests/gdb/ending $(B)/tests/gdb/publish $(B)/tests/gdb/present: $(B)/tests/gdb/%: tests/gdb/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -g -Wall -pthread -o $@ $<
+
+$(B)/tests/gdb/kernel $(B)/tests/gdb/unknown $(B)/tests/gdb/jit $(B)/tests/gdb/strings $(B)/tests/gdb/loops: $(B)/tests/gdb/%: tests/gdb/%.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -g -Wall -Wextra -o $@ $<
+
+$(B)/tests/gdb/containers: tests/gdb/containers.cc
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CXX) -std=c++17 -g -Wall -o $@ $<
 
 $(B)/tests/fuzz: $(FUZZ_SOURCES) $(wildcard tests/fuzz/*.h)
 	@mkdir -p $(@D)
@@ -150,6 +199,11 @@ soak: packages-test
 	@REPEAT=$(REPEAT) tests/run record replay
 	@RECORD_OPTIONS="--interval 1000" TIMEOUT=600 tests/run record
 	@RECORD_OPTIONS="--interval 10K --bound 3" TIMEOUT=600 tests/run record
+	@RECORD_OPTIONS="--children" TIMEOUT=600 tests/run record
+	@REPLAYS=100 ALL=1 TIMEOUT=600 tests/run order
+	@SOAK_SECONDS=3600 tests/run -k soak ring
+	@ROUNDS=100 tests/run attach
+	@SERVER_SECONDS=120 tests/run servers
 	@tests/real/run --record
 
 packages-build:
@@ -228,9 +282,25 @@ bench-coding: packages-build
 	@$(B)/bench/coding
 
 # The cost of what orders threads.
+# How long attaching stops a program.
+bench-attach: packages-build
+	@$(MAKE) --no-print-directory $(B)/bugnet
+	@bench/attach $(BENCH)
+
+# How long moves in a recording take, in gdb.
+bench-gdb: packages-build
+	@$(MAKE) --no-print-directory $(B)/bugnet
+	@bench/gdb $(BENCH)
+
 bench-atomics: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
 	@bench/atomics
+
+# Two threads against one, and the memory of idle ones.
+bench-threads: packages-build
+	@scripts/install-packages bench
+	@$(MAKE) --no-print-directory $(B)/bugnet
+	@bench/threads $(BENCH)
 
 demo: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
@@ -238,11 +308,15 @@ demo: packages-build
 
 # ---- the rest ----
 install: $(B)/bugnet
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include/bugnet $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 755 $(B)/bugnet $(DESTDIR)$(PREFIX)/bin/bugnet
+	install -m 644 include/bugnet/bugnet.h $(DESTDIR)$(PREFIX)/include/bugnet/
 	install -m 644 man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1/
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/doc/bugnet
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' systemd/bugnet@.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/bugnet@.service
+	sed 's|/usr/local/bin/|$(PREFIX)/bin/|' systemd/front.conf >$(DESTDIR)$(PREFIX)/share/doc/bugnet/front.conf
 
-FORMATTED := $(wildcard src/*/*.[ch] tests/unit/*.[ch] tests/fuzz-readers/*.[ch] tests/recordings/*.c bench/*.c)
+FORMATTED := $(wildcard src/*/*.[ch] include/*/*.h tests/unit/*.[ch] tests/fuzz-readers/*.[ch] tests/recordings/*.c bench/*.c)
 format:
 	clang-format -i $(FORMATTED)
 check-format:

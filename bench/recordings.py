@@ -105,7 +105,7 @@ def record_once(bench, section, row, first, timeout, recorded):
 		os.remove(file)
 	native = bench.run(command_of(row), row, timeout)
 	bench.record(section, row, "native", native)
-	kept = bench.run([BUGNET, "record", "-o", file, "--"] + command_of(row), row, timeout, saves=file)
+	kept = bench.run([BUGNET, "record", "--all", "-o", file, "--"] + command_of(row), row, timeout, saves=file)
 	bench.record(section, row, "record", kept)
 	if kept.status != first.status:
 		raise Failed(f"status {kept.status}" + (f": {kept.complaint}" if kept.complaint else ""))
@@ -135,7 +135,7 @@ def record_programs(bench, section, row, first, native, timeout):
 	"""A loop that has each of its programs recorded on its own: (times over native to record, to replay)."""
 	folder = bench.path("recordings")
 	os.makedirs(folder)
-	command = row.command + [BUGNET, "record", "--"]
+	command = row.command + [BUGNET, "record", "--all", "--"]
 	kept = bench.run(command, row, timeout, folder=folder)
 	bench.record(section, row, "record", kept)
 	if kept.status != first.status or kept.digest != first.digest:

@@ -22,11 +22,6 @@ mkdir "$files"
 # What a message that tells what to do next contains.
 next_step=';|try |use |give |check |install|chmod|run |see |set |raise|need|did you mean|--help'
 
-wanted() {
-	# shellcheck disable=SC2053
-	[[ $1 == $PATTERN ]]
-}
-
 # expect NAME STATUS REGEX... -- COMMAND...: COMMAND must end with `exit STATUS` (STATUS may list several: 126,127),
 # print nothing to stdout, and stderr must match each REGEX (case does not matter) and say a next step
 expect() {
@@ -330,7 +325,7 @@ test_limits() {
 
 # --- the command line -------------------------------------------------------------------------------------------
 
-subcommands="run record replay info events pack doctor"
+subcommands="run record replay debug info events pack doctor"
 
 test_command_line() {
 	local sub
@@ -563,6 +558,32 @@ test_record() {
 	for what in 1 3 2048 x -2 ''; do
 		expect "record-dictionary-$what" 125 '--dictionary' -- "$BUGNET" record "--dictionary=$what" "${program[@]}"
 	done
+	expect trim-no-output 125 '-o' -- "$BUGNET" trim "$whole"
+	expect trim-existing 125 'already' -- "$BUGNET" trim -o "$whole" "$whole"
+	expect trim-nothing-there 125 'nothing was recorded there' -- "$BUGNET" trim -o "$work/t.bug" --from 99999999999 "$whole"
+	expect save-nothing 125 'usage' -- "$BUGNET" save
+	expect save-word 125 "'word'" 'bugnet ps' -- "$BUGNET" save word
+	expect save-nobody 125 'not being recorded' -- "$BUGNET" save 1
+	expect rm-nothing 125 'usage' -- "$BUGNET" rm
+	expect record-name-path 125 '--name' -- "$BUGNET" record --name a/b "${program[@]}"
+	expect record-name-output 125 '--name' '--output' -- "$BUGNET" record --name a -o b.bug "${program[@]}"
+	expect record-save-on-syscall 125 "'nothing:2'" -- "$BUGNET" record --save-on-syscall write:2,nothing:2 "${program[@]}"
+	expect record-save-on-output 125 '--save-on-output' 'regular expression' -- "$BUGNET" record --save-on-output '(' "${program[@]}"
+	expect record-ring-small 125 '--ring' '1M' -- "$BUGNET" record --ring 1000 "${program[@]}"
+	expect record-wait-for-nothing 125 '--wait-for' 'no/such' -- "$BUGNET" record --wait-for no/such/program
+	expect record-wait-for-empty 125 '--wait-for' 'give' -- "$BUGNET" record --wait-for ''
+	expect record-wait-for-program 125 '--wait-for' "'true'" -- "$BUGNET" record --wait-for sleep true
+	expect record-wait-for-pid 125 '--wait-for' '--pid' -- "$BUGNET" record --wait-for sleep --pid 1
+	expect record-memory-small 125 '--memory' '32M' -- "$BUGNET" record --memory 1M "${program[@]}"
+	expect record-memory-all 125 '--memory' 'ring' -- "$BUGNET" record --memory 64M --all "${program[@]}"
+	expect record-memory-ring 125 '--memory' 'half' -- "$BUGNET" record --memory 64M --ring 40M "${program[@]}"
+	expect record-memory-bound 125 '--memory' '--bound' -- "$BUGNET" record --memory 64M --bound 2 "${program[@]}"
+	expect record-memory-children 125 '--memory' '--children' -- "$BUGNET" record --memory 64M --children "${program[@]}"
+	expect record-slowdown-one 125 '--max-slowdown' 'such as' -- "$BUGNET" record --max-slowdown 1 "${program[@]}"
+	expect record-slowdown-word 125 '--max-slowdown' 'such as' -- "$BUGNET" record --max-slowdown 3x "${program[@]}"
+	expect record-ring-word 125 '--ring' -- "$BUGNET" record --ring many "${program[@]}"
+	expect record-save-on 125 "'sometimes'" 'exit=N' -- "$BUGNET" record --save-on signal,sometimes "${program[@]}"
+	expect record-save-on-all 125 '--save-on' -- "$BUGNET" record --all --save-on signal "${program[@]}"
 	expect record-cpu 125 'x86-64-v9' 'x86-64-v3' -- "$BUGNET" record --cpu x86-64-v9 "${program[@]}"
 	expect record-cache 125 'cache' -- "$BUGNET" record --cache 1 "${program[@]}"
 }
@@ -600,7 +621,9 @@ test_survival() {
 	gzip -nc "$BUGNET" >"$work/expected"
 	if "${private[@]}" mount -t tmpfs tmpfs "$work/disk" 2>/dev/null; then
 		record_survives record-disk-full 'exit 0' "$work/full.bug" 'instructions +[1-9]' \
-			"${private[@]}" sh -c "$disk" sh "$work/disk" 300k "$BUGNET" record -o full.bug --interval 20M -- gzip -nc "$BUGNET"
+			"${private[@]}" sh -c "$disk" sh "$work/disk" 300k "$BUGNET" record -o full.bug --interval 5M -- gzip -nc "$BUGNET"
+		record_survives record-all-disk-full 'exit 0' "$work/all.bug" 'instructions +[1-9]' \
+			"${private[@]}" sh -c "$disk" sh "$work/disk" 300k "$BUGNET" record --all -o all.bug --interval 20M -- gzip -nc "$BUGNET"
 		record_survives record-disk-full-at-once 'exit 0' - '' \
 			"${private[@]}" sh -c "$disk" sh "$work/disk" 4k "$BUGNET" record -o none.bug -- gzip -nc "$BUGNET"
 	else
@@ -728,7 +751,7 @@ test_supervisor() {
 	with_supervisor supervisor-stopped-and-killed stop_and_kill
 
 	# What was written of a recording before stays, under its temporary name.
-	supervised=(record --interval 1M -o "$work/killed.bug")
+	supervised=(record --all --interval 1M -o "$work/killed.bug")
 	delay=0.3
 	with_supervisor record-supervisor-killed kill_later
 	if wanted record-supervisor-killed; then

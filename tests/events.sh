@@ -8,11 +8,6 @@ PATTERN=${PATTERN:-*}
 need_launch || exit 2
 new_work_directory
 
-wanted() {
-	# shellcheck disable=SC2053
-	[[ $1 == $PATTERN ]]
-}
-
 # record NAME COMMAND...: $work/NAME.bug
 record() {
 	local name=$1

@@ -2,8 +2,8 @@
 # The keyframes suite: --interval holds for threads that never come to the recorder by themselves, nobody but the
 # recording notices, and replay can begin at any keyframe.
 #
-# How many keyframes there are is asserted loosely: on a busy machine a thread is looked at later. PATTERN selects
-# tests by name.
+# How many keyframes there are is asserted loosely where the time decides: on a busy machine a thread is looked at later. PATTERN selects
+# tests by name; JOBS so many at once.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATTERN=${PATTERN:-*}
@@ -12,11 +12,6 @@ new_work_directory
 "$root/tests/build-program" "$root/tests/programs/support/looping.c" "$work/looping" || {
 	failed keyframes "tests/programs/support/looping.c does not compile"
 	exit 0
-}
-
-wanted() {
-	# shellcheck disable=SC2053
-	[[ $1 == $PATTERN ]]
 }
 
 # record OPTIONS ARGUMENT...: makes $work/loop.bug; false if the program or the recorder did something else
@@ -58,17 +53,82 @@ counted() {
 	expect_exact "$name" "$work/loop.bug"
 }
 
+# times_rise NAME: the first thread's keyframes in $work/loop.bug have times of now, one after the other
+times_rise() {
+	wanted "$1" || return
+	"$BUGNET" info --json "$work/loop.bug" >"$work/times.json"
+	if python3 - "$work/times.json" >"$work/why" 2>&1 <<'END'
+import json, sys, time
+recording = json.load(open(sys.argv[1]))
+times = [keyframe["time_ns"] for keyframe in recording["keyframes"]]
+assert len(times) >= 5 and times[0] > 0, times
+assert all(a < b for a, b in zip(times, times[1:])), times
+END
+	then
+		ok "keyframes/$1-times"
+	else
+		failed "keyframes/$1-times" "times do not rise" "$work/why"
+	fi
+}
+
+# spaced NAME INTERVAL ARGUMENT...: no stretch of any thread is longer than twice the interval, however busy the machine
+# is: threads come by themselves
+spaced() {
+	local name=keyframes/$1 interval=$2
+	shift 2
+	wanted "${name#keyframes/}" || return
+	if ! record "--all --interval $interval" "$@"; then
+		failed "$name" "not recorded as it should be; $(paste -sd';' "$work/bugnet.status")" "$work/bugnet.err"
+		return
+	fi
+	"$BUGNET" info --json "$work/loop.bug" >"$work/spaced.json"
+	if python3 - "$work/spaced.json" "$interval" >"$work/why" 2>&1 <<'END'
+import json, sys
+recording, interval = json.load(open(sys.argv[1])), int(sys.argv[2])
+for thread in recording["threads"]:
+	places = [frame["position"] for frame in recording["keyframes"] if frame["thread"] == thread["id"]]
+	places.append(thread["last_position"])
+	lengths = [b - a for a, b in zip(places, places[1:])]
+	assert len(lengths) >= 20, (thread, len(lengths))
+	assert max(lengths) <= 2 * interval, (thread, max(lengths), lengths.index(max(lengths)))
+END
+	then
+		expect_exact "$name" "$work/loop.bug"
+	else
+		failed "$name" "keyframes are too far apart" "$work/why"
+	fi
+}
+
+spaced spaced-loop 100000 one 2
+spaced spaced-threads 100000 threads 2
+spaced spaced-calls 100000 calls 1
+
 # 300: 2.4 billion instructions, half a second of a processor and more
 counted loop-instructions '--interval 100M' 5-25 one 300
-counted loop-short-interval '--interval 10K' 20-1000000 one 300
+counted loop-short-interval '--interval 10K' 2000-20000 one 10
 counted loop-time '--interval 20ms' 4-1000000 one 300
 counted loop-no-interval '--interval 100G' 1-1 one 300
 counted threads '--interval 100M' '5-25 5-25 5-25' threads 300
 counted blocked '--interval 20ms' '4-1000000 1-3' blocked 300
 
-# What may not be stopped, and what must make no system call of ours, is recorded all the same.
+# A thread that begins, or comes back, tells it: nobody looks at it before.
+if wanted watched; then
+	rm -f "$work/loop.bug"
+	capture bugnet "$BUGNET" record --stats --interval 20ms -o "$work/loop.bug" -- "$work/looping" blocked 10
+	count=$(sed -n 's/^bugnet: threads watched anew  *//p' "$work/bugnet.err")
+	if [ "${count:-0}" -ge 2 ]; then
+		ok keyframes/watched
+	else
+		failed keyframes/watched "two threads told it ${count:-no} times" "$work/bugnet.err"
+	fi
+fi
+
+# What may not be stopped is recorded all the same.
 counted undumpable '--interval 10M' 1-1000000 undumpable 100
-counted seccomp '--interval 10M' 1-1000000 seccomp 100
+# What must make no system call of ours: its shadow is emptied, and the time is told, from outside.
+counted seccomp '--interval 10M' 5-1000 seccomp 60
+times_rise seccomp
+counted seccomp-bound '--interval 10M --bound 2' 5-1000 seccomp 60
 
 # Keyframes that lean on others. The start of a program loads something new all the time.
 if wanted bound || wanted bound-from-any; then
@@ -94,7 +154,7 @@ state_at() {
 if wanted bound-from-any; then
 	why=
 	positions=$(python3 -c 'import json, sys
-print(*[frame["position"] for frame in json.load(sys.stdin)["keyframes"] if frame["thread"] == 0][::2])' <"$work/short.json")
+print(*[frame["position"] for frame in json.load(sys.stdin)["keyframes"] if frame["thread"] == 0][:32:2])' <"$work/short.json")
 	for position in $positions; do
 		to=$((position + 2500))
 		state_at --to $to >"$work/from-start" || why="status $? from the start to $to"
@@ -164,11 +224,14 @@ elif wanted traced; then
 fi
 
 # Thousands of keyframes, in programs of all kinds. `make soak` does this with all of them.
-for options in '--interval 1000' '--interval 1000 --bound 2'; do
-	for name in code-on-stack code-rewrite context-swap memory-map misc-live-state record-sigreturn signal-frame signal-longjmp \
-		signal-threads thread-cancel thread-sync; do
-		wanted "$name" || continue
-		RECORD_OPTIONS=$options TIMEOUT=240 "$root/tests/run" --one record "$root/tests/programs/$name.c" |
-			sed -E 's/^(ok|FAIL|skip) record/\1 keyframes/'
-	done
-done
+# with_keyframes OPTIONS NAME...
+with_keyframes() {
+	local options=$1 name
+	shift
+	for name; do
+		! wanted "$name" || printf '%s\0' "$root/tests/programs/$name.c"
+	done | RECORD_OPTIONS=$options TIMEOUT=240 xargs -0 -r -P "${JOBS:-2}" -n 1 "$root/tests/run" --one record |
+		sed -E 's/^(ok|FAIL|skip) record/\1 keyframes/'
+}
+with_keyframes '--interval 1000' code-on-stack code-rewrite context-swap memory-map record-sigreturn signal-threads
+with_keyframes '--interval 1000 --bound 2' misc-live-state signal-frame signal-longjmp thread-cancel thread-sync

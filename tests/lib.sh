@@ -13,6 +13,12 @@ TIMEOUT=${TIMEOUT:-60}
 export BUILD BUGNET TIMEOUT
 launch=$BUILD/tests/support/launch
 
+# wanted NAME: is it among the tests that PATTERN selects?
+wanted() {
+	# shellcheck disable=SC2053
+	[[ $1 == ${PATTERN:-*} ]]
+}
+
 # More than one line must reach the output in one piece: the tests of a suite run in parallel.
 report() {
 	printf '%s\n' "$1"
@@ -57,6 +63,16 @@ directive() {
 
 has_directive() {
 	sed -n 1,10p "$1" | grep -q "^/\* $2: "
+}
+
+# wait_until SECONDS COMMAND...
+wait_until() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		[ $SECONDS -lt $deadline ] || return 1
+		sleep 0.05
+	done
 }
 
 # capture NAME COMMAND...: runs COMMAND in $work/cwd (made empty first); leaves $work/NAME.out, .err and .status
@@ -118,10 +134,20 @@ compare_command() {
 # take_saved_line FILE RECORDING: removes the line that `bugnet record` adds at the end, and only that. False if it
 # is not there.
 take_saved_line() {
-	RECORDING=$2 perl -0777 -pi -e '
+	take_saved "$1" "$2" '\z'
+}
+
+# take_saved_lines FILE RECORDING: the same with --children, where there is a line for every process, at any place
+take_saved_lines() {
+	take_saved "$1" "${2%.bug}" '' '(?:-[^\n:]*)?\.bug'
+}
+
+# take_saved FILE NAME PLACE [REST]: where in the file, and what follows the name, as regular expressions
+take_saved() {
+	NAME=$2 PLACE=$3 REST=${4:-} perl -0777 -pi -e '
 		my $size = qr/[0-9.]+ (?:bytes|[KMGT]B)/;
 		my $count = qr/[0-9.]+(?: (?:million|billion|trillion))?/;
-		s/bugnet: saved \Q$ENV{RECORDING}\E: $count instructions?, \d+ threads?, $size; open it with \x27bugnet replay \Q$ENV{RECORDING}\E\x27\n\z//
+		s/bugnet: saved (\Q$ENV{NAME}\E$ENV{REST}): $count instructions?, \d+ threads?, $size; open it with \x27bugnet replay \1\x27\n$ENV{PLACE}//g
 			or $missing = 1;
 		END { $? = $missing }' "$1"
 }
@@ -139,6 +165,44 @@ expect_exact() {
 	else
 		ok "$test"
 	fi
+}
+
+# compile_bug SOURCE OPTION...: a program of tests/bugs
+compile_bug() {
+	local compiler=cc source=$1
+	shift
+	case $source in *.cc) compiler=c++ ;; esac
+	$compiler -O1 -g -w -pthread -fno-stack-protector -U_FORTIFY_SOURCE "$source" "$@"
+}
+
+# record_bug EXPECT RECORDING: $work/bug, as the directive of its source asks; leaves $work/bugnet.*
+record_bug() {
+	local pid
+	export XDG_RUNTIME_DIR=$work/run
+	mkdir -m 700 "$work/run"
+	case $1 in
+	signal*) capture bugnet "$BUGNET" record -o "$2" -- "$work/bug" ;;
+	saved) capture bugnet "$BUGNET" record --save-on never -o "$2" -- "$work/bug" ;;
+	output*) capture bugnet "$BUGNET" record --save-on never --save-on-output "${1#output }" -o "$2" -- "$work/bug" ;;
+	asked*)
+		"$BUGNET" record --save-on never -o "$2" -- "$work/bug" >"$work/bugnet.out" 2>"$work/bugnet.err" </dev/null &
+		pid=$!
+		# it writes so many lines first
+		for _ in {1..600}; do
+			[ -S "$XDG_RUNTIME_DIR/bugnet/$pid.sock" ] && [ "$(wc -l <"$work/bugnet.out")" -ge "${1#asked }" ] && break
+			sleep 0.05
+		done
+		"$BUGNET" save "$pid" >>"$work/bugnet.out" 2>>"$work/bugnet.err"
+		kill -KILL "$pid"
+		wait "$pid" 2>/dev/null
+		echo "asked" >"$work/bugnet.status"
+		;;
+	esac
+	for _ in {1..100}; do
+		[ -e "$2" ] && return
+		sleep 0.05
+	done
+	false
 }
 
 # supervisors_of PID: processes named bugnet among the descendants of PID. PID is a launcher, which is the subreaper of

@@ -2,7 +2,8 @@
 # The order suite: programs of threads, recorded: they replay exactly, all at once, and `bugnet order` finds and verifies an
 # order of all threads in which no load is left unexplained. And a crash that needs a race is the same every time.
 #
-# PATTERN selects tests by name, JOBS says how many run at once, REPLAYS (5) how often the crash is replayed.
+# PATTERN selects tests by name, JOBS says how many run at once, REPLAYS (5) how often the crash is replayed; with ALL set
+# thousands of threads are ordered, too.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATTERN=${PATTERN:-*}
@@ -58,6 +59,23 @@ if [ "$(paste -sd';' "$work/record.status")" != 'exit 0' ]; then
 	exit 0
 fi
 expect_exact "$label replay" "$recording"
+if [ "$name" = crowd ]; then
+	if grep -q '^254 made, 254 passed, error 11$' "$work/record.out" &&
+		grep -qx 'bugnet: warning: process [0-9]* was refused 1 thread (EAGAIN): at most 255 can be recorded at a time' \
+			"$work/record.err"; then
+		ok "$label"
+	else
+		cat "$work/record.out" "$work/record.err" >"$work/why"
+		failed "$label" "not what it should be" "$work/why"
+	fi
+	exit 0
+fi
+# Ordering 5000 threads takes as long as all other tests here.
+[ "$label" != order/many.thousands ] || [ -n "${ALL:-}" ] || exit 0
+# Threads that are killed with their process run on for a moment when their logs have ended, and others may see what
+# they did then: one value of each of the four, which nobody can order.
+unknown=0
+[ "$label" != order/life.exit ] || unknown=4
 capture order "$BUGNET" order --json "$recording"
 if [ "$(paste -sd';' "$work/order.status")" != 'exit 0' ]; then
 	failed "$label" "$(paste -sd';' "$work/order.status")" "$work/order.err"
@@ -70,8 +88,8 @@ for run in order["order"]:
 	assert run["first"] <= run["last"]
 	positions[run["thread"]] = run["last"]
 assert order["verified"] and len(positions) == order["threads"] > 1
-assert order["loads"]["other"] > 0 and order["loads"]["unordered"] == 0, order["loads"]
-' "$work/order.out" 2>"$work/why"; then
+assert order["loads"]["other"] > 0 and order["loads"]["unordered"] <= int(sys.argv[2]), order["loads"]
+' "$work/order.out" "$unknown" 2>"$work/why"; then
 	failed "$label" "not what it should be" "$work/why"
 else
 	ok "$label"

@@ -9,8 +9,8 @@ PATTERN=${PATTERN:-*}
 need_launch || exit 2
 
 if [ "${1:-}" != --one ]; then
-	for source in "$root"/tests/races/*.c; do
-		name=$(basename "$source" .c)
+	for source in "$root"/tests/races/*.c "$root"/tests/races/*.cc; do
+		name=$(basename "${source%.*}")
 		# shellcheck disable=SC2053
 		[[ $name == $PATTERN ]] && printf '%s\n' "$name"
 	done | xargs -r -P "${JOBS:-2}" -n 1 "${BASH_SOURCE[0]}" --one
@@ -18,7 +18,11 @@ if [ "${1:-}" != --one ]; then
 fi
 new_work_directory
 name=$2
-expected=$(sed -n 's/^ \* race: //p' "$root/tests/races/$name.c")
+source=$(echo "$root/tests/races/$name".c*)
+expected=$(sed -n 's/^ \* race: //p' "$source")
+ordered=$(sed -n 's/^ \* ordered: //p' "$source")
+freed=$(sed -n 's/^ \* freed: //p' "$source")
+allocated=$(sed -n 's/^ \* allocated: \(.*\)()/\1/p' "$source")
 
 # find_races PROGRAM: records it; what was found is in races.json
 find_races() {
@@ -51,9 +55,16 @@ sys.exit(not ($3))" "$work/races.json" "$expected"; then
 
 # Either the variable by its name, or both functions.
 if find_races "$name"; then
-	expect "$name" 1 "any(race['what'].split(',')[0].split('+')[0] == expected[0] or
+	expect "$name" 1 "any(('$freed' and {'frees it' == race[which]['does'] and race[which]['callers'][0]['function'] + '()' or race[which]['function'] + '()'
+		for which in ('first', 'second')} == set('$freed'.split())) or
+	race['what'].split(',')[0].split('+')[0] == expected[0] or
 	{race[which]['function'] + '()' for which in ('first', 'second')} == set(expected) for race in races) and
-	all(race['bytes'] > 0 and race['first']['thread'] != race['second']['thread'] and race['first']['line'] > 0 for race in races)"
+	all(race['bytes'] > 0 and race['first']['thread'] != race['second']['thread'] and (race['first']['line'] > 0 or race['first']['does'] == 'frees it') for race in races) and
+	all(any(caller['function'] in ('start_thread', '__libc_start_call_main') for caller in race[which]['callers'])
+		for race in races for which in ('first', 'second')) and
+	('$ordered' != 'no' or not any(race['ordered'] for race in races)) and
+	(not '$allocated' or any('allocation' in race and race['allocation']['callers'][0]['function'] == '$allocated' and
+		race['allocation']['start'] <= race['address'] for race in races))"
 fi
 if find_races "$name-fixed"; then
 	expect "$name-fixed" 0 "races == []"

@@ -15,11 +15,6 @@ new_work_directory
 chmod 755 "$work"
 word=0x1122334455667788
 
-wanted() {
-	# shellcheck disable=SC2053
-	[[ $1 == $PATTERN ]]
-}
-
 # The program with all kinds of input, and the file that it reads, in a folder of their own.
 make_program() {
 	mkdir -p "$work/there"
@@ -392,7 +387,7 @@ group_endings() {
 	wanted supervisor-killed || return
 	"$root/tests/build-program" "$root/tests/programs/support/phases.c" "$work/phases" || return
 	: >"$work/phases.out"
-	"$launch" -t 60 -s "$work/phases.status" -- "$BUGNET" record --interval 200K -o "$work/phases.bug" -- "$work/phases" >"$work/phases.out" 2>"$work/phases.err" &
+	"$launch" -t 60 -s "$work/phases.status" -- "$BUGNET" record --all --interval 200K -o "$work/phases.bug" -- "$work/phases" >"$work/phases.out" 2>"$work/phases.err" &
 	launcher=$!
 	for ((i = 0; i < 500; i++)); do
 		grep -q started "$work/phases.out" && break

@@ -25,11 +25,6 @@ selection="build-pie build-static build-static-pie build-no-pie thread-basic thr
 short_selection="build-pie build-static build-no-pie thread-basic process-fork-tree signal-child code-dlopen
 	identity-arguments identity-process"
 
-wanted() {
-	# shellcheck disable=SC2053
-	[[ $1 == $PATTERN ]]
-}
-
 support() {
 	"$root/tests/build-program" "$root/tests/programs/support/$1.c" "$work/$1" && chmod 755 "$work/$1"
 }
@@ -343,14 +338,17 @@ group_terminals() {
 # shellcheck disable=SC2016
 job_script='exec 2>/dev/null # process ids
 set -m
-sleep 0.3 & first=$!
+go=$(mktemp -u)
+sh -c "until [ -e $go ]; do sleep 0.05; done" & first=$!
 sleep 100 & second=$!
 kill -STOP %2
-sleep 0.1
-jobs | sed "s/ *sleep.*//"
+until jobs | grep -q Stopped; do sleep 0.05; done
+jobs | sed -E "s/^(.[0-9].[-+ ] *[A-Za-z]+).*/\\1/"
 kill %2; kill -CONT %2
+: >$go
 wait $first; echo first $?
 wait $second; echo second $?
+rm $go
 trap "echo trapped" USR1
 kill -USR1 $$
 (exit 5); echo $?

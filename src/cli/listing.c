@@ -136,25 +136,13 @@ static void list_signal(struct listing *listing, uint32_t thread, uint64_t posit
 
 /* ---- ends ---- */
 
-static void end_text(const struct event_end *end, char *text, size_t size)
+/* As strace has it. */
+static const char *strace_end_text(const struct event_end *end, char text[NAME_TEXT_SIZE])
 {
-	char name[NAME_TEXT_SIZE];
-
-	switch (end->kind) {
-	case END_EXIT:
-	case END_THREAD_EXIT:
-		snprintf(text, size, "exited with %d", end->status & 0xff);
-		break;
-	case END_KILLED:
-		snprintf(text, size, "killed by %s", signal_name((uint32_t)end->status, name));
-		break;
-	case END_EXEC:
-		snprintf(text, size, "executed another program");
-		break;
-	case END_RELEASED:
-		snprintf(text, size, "went on without being recorded");
-		break;
-	}
+	if (end->kind != END_EXIT && end->kind != END_THREAD_EXIT)
+		return end_text(end->kind, end->status, text);
+	snprintf(text, NAME_TEXT_SIZE, "exited with %d", end->status & 0xff);
+	return text;
 }
 
 /* The call that ended the thread has no event of its own: it never came back. */
@@ -179,7 +167,7 @@ static void list_end(struct listing *listing, uint32_t thread, const struct even
 	if (end->kind == END_KILLED)
 		list_signal(listing, thread, event->position, (uint32_t)end->status, end->code, end->details);
 	list_last_call(listing, thread, event);
-	end_text(end, text, sizeof text);
+	strace_end_text(end, text);
 	if (listing->as_json) {
 		begin_object(listing, thread, event->position, "end");
 		json_text(&listing->json, "text", text);

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/error.h"
+#include "cli/recordings.h"
 #include "cli/suggest.h"
 #include "cli/version.h"
 
@@ -94,6 +95,7 @@ static bool store(
 		*(bool *)place = true;
 		return true;
 	case OPTION_TEXT:
+	case OPTION_PORT:
 		if (value) {
 			*(const char **)place = value;
 			return true;
@@ -165,6 +167,11 @@ static struct written parse_long(const struct command *command, const char *word
 	return written;
 }
 
+static bool is_number(const char *word)
+{
+	return *word && word[strspn(word, "0123456789")] == '\0';
+}
+
 int options_parse(const struct command *command, int argc, char **argv, void *values, int *status)
 {
 	*status = STATUS_FAILED;
@@ -192,7 +199,9 @@ int options_parse(const struct command *command, int argc, char **argv, void *va
 			*status = 0;
 			return -1;
 		}
-		if (!written.value && written.option->type != OPTION_FLAG && i + 1 < argc)
+		if (!written.value && written.option->type == OPTION_PORT)
+			written.value = i + 1 < argc && is_number(argv[i + 1]) ? argv[++i] : "0";
+		else if (!written.value && written.option->type != OPTION_FLAG && i + 1 < argc)
 			written.value = argv[++i];
 		if (!store(command, written.option, written.value, values))
 			return -1;
@@ -200,18 +209,43 @@ int options_parse(const struct command *command, int argc, char **argv, void *va
 	return argc;
 }
 
-const char *options_parse_file(
-        const struct command *command, int argc, char **argv, void *values, int *status)
+/* Without a name the latest is meant; which that is, is said. */
+static const char *latest_recording(const struct command *command)
+{
+	static char path[PATH_MAX];
+
+	if (recordings_latest(path)) {
+		fprintf(stderr, "bugnet %s: the latest recording is %s\n", command->name, path);
+		return path;
+	}
+	error_print(command->name, "no recording given, and there is none here; usage: bugnet %s",
+	        command->synopsis);
+	return NULL;
+}
+
+const char *options_parse_file_and_rest(
+        const struct command *command, int argc, char **argv, void *values, char ***rest, int *status)
 {
 	const char *file = NULL;
 
+	if (rest)
+		*rest = argv + argc;
 	for (bool options_over = false; argc > 1;) {
 		int first = options_over ? 1 : options_parse(command, argc, argv, values, status);
 		if (first < 0)
 			return NULL;
+		if (file && rest && strcmp(argv[first - 1], "--") == 0) {
+			*rest = argv + first;
+			break;
+		}
 		if (first == argc)
 			break;
 		options_over |= strcmp(argv[first - 1], "--") == 0;
+		/* "-- -ex bt": of the latest one. */
+		if (!file && rest && options_over && argv[first][0] == '-') {
+			*rest = argv + first;
+			break;
+		}
 		*status = STATUS_FAILED;
 		if (file) {
 			error_print(command->name, "'%s' is one word too many; give one recording at a time",
@@ -223,14 +257,21 @@ const char *options_parse_file(
 		argv += first;
 	}
 	*status = STATUS_FAILED;
-	if (!file) {
-		error_print(command->name, "no recording given; usage: bugnet %s", command->synopsis);
-	} else if (!*file) {
+	if (!file)
+		return latest_recording(command);
+	if (!*file) {
 		error_print(command->name,
 		        "the recording's name is empty; give a file that 'bugnet record' made");
 		return NULL;
 	}
-	return file;
+	static char found[PATH_MAX];
+	return recordings_find(file, found);
+}
+
+const char *options_parse_file(
+        const struct command *command, int argc, char **argv, void *values, int *status)
+{
+	return options_parse_file_and_rest(command, argc, argv, values, NULL, status);
 }
 
 /* "  -n, --name VALUE", as far as there is room; returns the width it takes. */

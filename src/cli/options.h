@@ -20,6 +20,7 @@ enum option_type {
 	OPTION_TEXT, /* const char *, set to the value, which stays in argv */
 	OPTION_PATH, /* the same, and it is not empty */
 	OPTION_SIZE, /* uint64_t: bytes, with K, M or G */
+	OPTION_PORT, /* const char *: the next word if that is a number, else "0" */
 };
 
 struct option_spec {
@@ -44,6 +45,9 @@ int options_parse(const struct command *command, int argc, char **argv, void *va
  */
 const char *options_parse_file(
         const struct command *command, int argc, char **argv, void *values, int *status);
+/* The same, and `--` behind the recording ends them: *rest are the words behind it, up to a NULL. */
+const char *options_parse_file_and_rest(
+        const struct command *command, int argc, char **argv, void *values, char ***rest, int *status);
 
 void options_print_help(const struct command *command, FILE *stream);
 

@@ -14,6 +14,7 @@
 #include "cli/error.h"
 #include "cli/recorded_file.h"
 #include "cli/recording.h"
+#include "cli/ticker.h"
 #include "recording/amount.h"
 #include "recording/packed_file.h"
 
@@ -38,6 +39,7 @@ struct packing {
 	struct writer writer;
 	const char *out;
 	uint32_t added;
+	struct ticker ticker;
 	FILE *report; /* what was added, printed when all of it is */
 };
 
@@ -76,6 +78,7 @@ static bool copy_sections(struct packing *packing)
 	for (size_t i = 0; i < reader->count; i++) {
 		if (!copy_section(packing, &reader->sections[i]))
 			return false;
+		progress_add(&packing->ticker.progress, reader->sections[i].stored_size);
 	}
 	return true;
 }
@@ -154,6 +157,7 @@ static bool add_files(struct packing *packing)
 			continue;
 		if (!add_file(packing, &log->files[i]))
 			return false;
+		progress_add(&packing->ticker.progress, log->files[i].size);
 	}
 	return true;
 }
@@ -175,7 +179,8 @@ static bool write_all(struct packing *packing)
 {
 	const struct reader *reader = &packing->recording.reader;
 
-	if (writer_init(&packing->writer, packing->out, reader->header.optional | CONTAINER_OPTIONAL_FILES))
+	if (writer_init_required(&packing->writer, packing->out, reader->header.required,
+	            reader->header.optional | CONTAINER_OPTIONAL_FILES))
 		return fail_to_write(packing);
 	keep_mode(packing);
 	bool done = copy_sections(packing) && add_files(packing);
@@ -196,6 +201,20 @@ static bool is_complete(const struct packing *packing)
 	return true;
 }
 
+/* Bytes to be read. */
+static uint64_t work_in(const struct packing *packing)
+{
+	const struct reader *reader = &packing->recording.reader;
+	const struct codelog *log = &packing->recording.codelog;
+	uint64_t work = 0;
+
+	for (size_t i = 0; i < reader->count; i++)
+		work += reader->sections[i].stored_size;
+	for (uint32_t i = 0; i < log->count; i++)
+		work += reader_find(reader, SECTION_FILE, i, NULL) ? 0 : log->files[i].size;
+	return work;
+}
+
 static bool pack(struct packing *packing)
 {
 	char size[AMOUNT_TEXT_SIZE], *report = NULL;
@@ -210,7 +229,11 @@ static bool pack(struct packing *packing)
 		error_print("pack", "out of memory");
 		return false;
 	}
+	packing->ticker = (struct ticker){.command = "pack", .doing = "packing", .unit = TICKER_BYTES};
+	progress_set_total(&packing->ticker.progress, work_in(packing));
+	ticker_begin(&packing->ticker);
 	bool done = write_all(packing);
+	ticker_end(&packing->ticker);
 	fclose(packing->report);
 	if (done) {
 		char *name = recording_quoted(packing->out);

@@ -8,11 +8,15 @@
 #include "cli/error.h"
 #include "cli/json.h"
 #include "cli/shared_options.h"
+#include "cli/stacks.h"
 #include "cli/symbols.h"
 #include "cli/variables.h"
+#include "debug/allocations.h"
+#include "debug/origins.h"
 #include "debug/races.h"
 
 #define STATUS_RACES 1
+#define WITH_STACKS  64 /* races whose stacks are looked for; each has to be replayed to */
 
 struct races_values {
 	bool json, all;
@@ -40,7 +44,10 @@ struct listing {
 	struct recording *recording;
 	const struct accesses *accesses;
 	struct variables *variables;
-	struct json *json; /* or NULL: text */
+	struct json *json;     /* or NULL: text */
+	struct stacks *stacks; /* or NULL */
+	unsigned told;
+	struct allocations allocations; /* which take two replays more */
 };
 
 /* ---- what is told ---- */
@@ -73,6 +80,8 @@ static const struct step *step_of(const struct listing *listing, struct race_acc
 
 static const char *doing(const struct step *step)
 {
+	if (step->kind == STEP_FREE)
+		return "frees it";
 	if (step->locked)
 		return "changes, locked";
 	return step->reads && step->writes ? "loads and stores" : step->writes ? "stores" : "loads";
@@ -87,8 +96,89 @@ static uint64_t common_value(uint64_t word, uint8_t bytes)
 	return count == 8 ? word : word & ((1ul << 8 * count) - 1);
 }
 
-static void describe_place(
-        const struct listing *listing, const struct race *race, unsigned bytes, char *text, size_t size)
+/* The stamp of the thread's next operation: what was mapped later was so after the access. */
+static uint64_t stamp_behind(const struct listing *listing, struct race_access access)
+{
+	const struct accessing_thread *thread = &listing->accesses->threads[access.thread];
+
+	for (uint32_t i = access.step; i < thread->steps.count; i++) {
+		if (thread->steps.items[i].kind != STEP_ACCESS)
+			return thread->steps.items[i].stamp;
+	}
+	return UINT64_MAX;
+}
+
+/* Those whose result is what they return. Others, operator new among them, call one of these. */
+static const struct {
+	const char *name;
+	enum allocator_kind kind;
+} allocator_names[] = {
+        {"malloc", ALLOCATES_FIRST},
+        {"calloc", ALLOCATES_PRODUCT},
+        {"realloc", ALLOCATES_SECOND},
+        {"aligned_alloc", ALLOCATES_SECOND},
+        {"memalign", ALLOCATES_SECOND},
+        {"valloc", ALLOCATES_FIRST},
+        {"pvalloc", ALLOCATES_FIRST},
+        {"free", FREES_FIRST},
+};
+
+#define ALLOCATORS       32
+#define ALLOCATORS_ALIKE 4
+
+static void seek_allocations(struct listing *listing)
+{
+	struct allocator allocators[ALLOCATORS];
+	unsigned count = 0;
+	char why[256];
+
+	for (unsigned i = 0; i < sizeof allocator_names / sizeof *allocator_names; i++) {
+		uint64_t pcs[ALLOCATORS_ALIKE];
+		unsigned found =
+		        stacks_functions(listing->stacks, allocator_names[i].name, pcs, ALLOCATORS_ALIKE);
+		for (unsigned k = 0; k < found; k++)
+			allocators[count++] = (struct allocator){pcs[k], allocator_names[i].kind};
+	}
+	if (count && !allocations_find(&listing->allocations, listing->accesses,
+	                     stacks_explorer(listing->stacks), allocators, count, why, sizeof why))
+		error_print("races", "what was allocated is not known: %s", why);
+}
+
+/* The block of the heap that the race is about, or NULL. */
+static const struct allocation *find_allocation(struct listing *listing, const struct race *race)
+{
+	struct variable variable = variables_find(listing->variables, race->address);
+
+	if (variable.file || !listing->stacks)
+		return NULL;
+	return allocations_last(&listing->allocations, listing->accesses, race->first.thread,
+	        race->first.step, race->address);
+}
+
+static void describe_origin(const struct listing *listing, const struct race *race, char *text, size_t size)
+{
+	struct origin origin =
+	        origin_find(listing->accesses, race->address, stamp_behind(listing, race->first));
+
+	switch (origin.kind) {
+	case ORIGIN_HEAP:
+		snprintf(text, size, "the heap");
+		break;
+	case ORIGIN_MAPPED:
+		snprintf(text, size, "memory that thread %u mapped at position %lu (%#lx, %lu bytes)",
+		        origin.thread, origin.position, origin.start, origin.size);
+		break;
+	case ORIGIN_STACK:
+		snprintf(text, size, "the stack of thread %u", origin.thread);
+		break;
+	case ORIGIN_UNKNOWN:
+		snprintf(text, size, "memory of no file");
+		break;
+	}
+}
+
+static void describe_place(const struct listing *listing, const struct race *race,
+        const struct allocation *allocation, unsigned bytes, char *text, size_t size)
 {
 	struct variable variable = variables_find(listing->variables, race->address);
 
@@ -98,11 +188,45 @@ static void describe_place(
 		snprintf(text, size, "%s", variable.name);
 	else if (variable.file)
 		snprintf(text, size, "%s+%#lx", variable.file, variable.offset);
+	else if (allocation)
+		snprintf(text, size, "a block of %lu bytes+%lu", allocation->size,
+		        race->address - allocation->start);
 	else
-		snprintf(text, size, "memory of no file");
+		describe_origin(listing, race, text, size);
 	size_t used = strlen(text);
 	snprintf(
 	        text + used, size - used, ", %u byte%s at %#lx", bytes, bytes == 1 ? "" : "s", race->address);
+}
+
+/* Who called: all but the innermost frame, which is told already. */
+static void print_stack(const struct listing *listing, uint32_t thread, uint64_t position)
+{
+	struct stack stack;
+
+	if (!listing->stacks || listing->told >= WITH_STACKS)
+		return;
+	stacks_find(listing->stacks, thread, position, &stack);
+	if (listing->json)
+		json_open(listing->json, "callers", '[');
+	for (unsigned i = 1; i < stack.count; i++) {
+		const struct frame *frame = &stack.frames[i];
+		if (listing->json) {
+			json_open(listing->json, NULL, '{');
+			json_hex(listing->json, "pc", frame->pc);
+			json_text(listing->json, "function", frame->function);
+			json_text(listing->json, "source", frame->source);
+			json_number(listing->json, "line", (uint64_t)frame->line);
+			json_close(listing->json, '}');
+		} else if (frame->source) {
+			printf("    called by %s (%s:%d)\n", frame->function ? frame->function : "?",
+			        frame->source, frame->line);
+		} else {
+			printf("    called by %s\n", frame->function ? frame->function : "?");
+		}
+	}
+	if (listing->json)
+		json_close(listing->json, ']');
+	stack_deinit(&stack);
 }
 
 static void print_access(const struct listing *listing, struct race_access access, uint8_t bytes,
@@ -124,8 +248,9 @@ static void print_access(const struct listing *listing, struct race_access acces
 		json_text(listing->json, "does", doing(step));
 		if (step->reads)
 			json_hex(listing->json, "loaded", common_value(step->before, bytes));
-		if (step->writes)
+		if (step->writes && step->kind != STEP_FREE)
 			json_hex(listing->json, "stored", common_value(step->after, bytes));
+		print_stack(listing, thread, step->position);
 		json_close(listing->json, '}');
 	} else {
 		printf("  thread %u %s", thread, doing(step));
@@ -133,14 +258,33 @@ static void print_access(const struct listing *listing, struct race_access acces
 			printf(" %#lx", common_value(step->before, bytes));
 		if (step->reads && step->writes)
 			printf(", then");
-		if (step->writes)
+		if (step->writes && step->kind != STEP_FREE)
 			printf(" %#lx", common_value(step->after, bytes));
 		printf(" at position %lu, pc %#lx, %s\n", step->position, step->pc, place ? place : "?");
+		print_stack(listing, thread, step->position);
 	}
 	free(place);
 }
 
-static void print_race(const struct listing *listing, const struct race *race, const struct symbol *first,
+static void print_allocation(const struct listing *listing, const struct allocation *allocation)
+{
+	uint32_t thread = listing->accesses->threads[allocation->thread].id;
+
+	if (listing->json) {
+		json_open(listing->json, "allocation", '{');
+		json_hex(listing->json, "start", allocation->start);
+		json_number(listing->json, "size", allocation->size);
+		json_number(listing->json, "thread", thread);
+		json_number(listing->json, "position", allocation->position);
+	} else {
+		printf("  allocated by thread %u at position %lu\n", thread, allocation->position);
+	}
+	print_stack(listing, thread, allocation->position);
+	if (listing->json)
+		json_close(listing->json, '}');
+}
+
+static void print_race(struct listing *listing, const struct race *race, const struct symbol *first,
         const struct symbol *second)
 {
 	const struct step *a = step_of(listing, race->first), *b = step_of(listing, race->second);
@@ -150,7 +294,8 @@ static void print_race(const struct listing *listing, const struct race *race, c
 	                                  : "in this order";
 	char place[512];
 
-	describe_place(listing, race, (unsigned)__builtin_popcount(bytes), place, sizeof place);
+	const struct allocation *allocation = find_allocation(listing, race);
+	describe_place(listing, race, allocation, (unsigned)__builtin_popcount(bytes), place, sizeof place);
 	if (listing->json) {
 		json_open(listing->json, NULL, '{');
 		json_text(listing->json, "what", place);
@@ -163,6 +308,8 @@ static void print_race(const struct listing *listing, const struct race *race, c
 	} else {
 		printf("race: %s\n", place);
 	}
+	if (allocation)
+		print_allocation(listing, allocation);
 	print_access(listing, race->first, bytes, first, "first");
 	print_access(listing, race->second, bytes, second, "second");
 	if (listing->json) {
@@ -180,8 +327,6 @@ static void print_race(const struct listing *listing, const struct race *race, c
 /* Returns how many were told. */
 static unsigned print_races(struct listing *listing, const struct races *races, bool all)
 {
-	unsigned told = 0;
-
 	for (uint32_t i = 0; i < races->races.count; i++) {
 		const struct race *race = &races->races.items[i];
 		const struct step *a = step_of(listing, race->first), *b = step_of(listing, race->second);
@@ -192,19 +337,20 @@ static unsigned print_races(struct listing *listing, const struct races *races, 
 		        b->position, b->pc, &second);
 		if (all || !is_internal(&first, &second)) {
 			print_race(listing, race, &first, &second);
-			told++;
+			listing->told++;
 		}
 		symbol_deinit(&first);
 		symbol_deinit(&second);
 	}
-	return told;
+	return listing->told;
 }
 
 /* ---- the command ---- */
 
-static bool is_atomic(void *variables, uint64_t address)
+static bool is_atomic(void *variables, uint64_t address, uint64_t first_pc, uint64_t second_pc)
 {
-	return variables_is_atomic(variables, address);
+	return variables_is_atomic(variables, address) || variables_accesses_atomic(variables, first_pc) ||
+	       variables_accesses_atomic(variables, second_pc);
 }
 
 static unsigned find_and_print(struct listing *listing, const struct order *order, bool all)
@@ -242,12 +388,18 @@ static int search(const struct races_values *values, const char *path, struct re
 	        accesses_collect(&accesses, &recorded, why, sizeof why) &&
 	        order_find(&order, &accesses, why, sizeof why) &&
 	        order_verify(&order, &accesses, why, sizeof why) &&
-	        (listing.variables = variables_open(recording))) {
+	        (listing.variables = variables_open(recording)) &&
+	        (listing.stacks = stacks_open(recording, &recorded, why, sizeof why))) {
+		seek_allocations(&listing);
+		allocations_note_frees(&listing.allocations, &accesses);
 		status = find_and_print(&listing, &order, values->all) ? STATUS_RACES : 0;
-		variables_close(listing.variables);
 	} else {
 		error_print("races", "%s: %s", path, why);
 	}
+	allocations_deinit(&listing.allocations);
+	stacks_close(listing.stacks);
+	if (listing.variables)
+		variables_close(listing.variables);
 	order_deinit(&order);
 	accesses_deinit(&accesses);
 	recorded_close(&recorded);
@@ -276,8 +428,11 @@ const struct command races_command = {
         .synopsis = "races [--json] [--all] [--sysroot DIR] [--binary PATH] [--] FILE",
         .description =
                 "List pairs of accesses to the same memory in the recording FILE, by two threads, at least\n"
-                "one of which stores, that no synchronisation orders: where they are, the values, which\n"
-                "came first, and whether the second saw what the first stored. Pairs of the same two\n"
+                "one of which stores, that no synchronisation orders: the variable, or the allocation and "
+                "who\n"
+                "made it; where the accesses are, who called, the values, which came first, and whether the "
+                "second saw what the first stored. Pairs of the "
+                "same two\n"
                 "instructions are told of once, the most suspicious first.\n"
                 "\n"
                 "Exit status: 0 when there is none, 1 when there are, 125 when it cannot be replayed.\n",

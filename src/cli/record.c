@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,10 +16,17 @@
 #include "cli/error.h"
 #include "cli/interval.h"
 #include "cli/program.h"
+#include "cli/recordings.h"
 #include "cli/version.h"
+#include "record/budget.h"
 #include "record/cpu_level.h"
 #include "record/launch.h"
+#include "record/process_facts.h"
 #include "record/recorder.h"
+#include "record/start_watch.h"
+#include "record/supervisor.h"
+#include "recording/names.h"
+#include "recording/progress.h"
 
 struct record_values {
 	const char *output;
@@ -26,6 +34,18 @@ struct record_values {
 	const char *bound;
 	const char *dictionary;
 	const char *cpu;
+	const char *pid;
+	const char *wait_for;
+	bool children;
+	uint64_t ring; /* UINT64_MAX: not given */
+	bool all;
+	uint64_t memory;
+	const char *max_slowdown;
+	const char *save_on;
+	const char *save_on_syscall;
+	const char *save_on_output;
+	const char *name;
+	bool progress;
 	bool stats;
 	uint64_t cache;
 };
@@ -38,6 +58,75 @@ static const struct option_spec record_options[] = {
                 .offset = offsetof(struct record_values, output),
                 .value = "FILE",
                 .help = "the recording (PROGRAM-PID.bug in the current directory)",
+        },
+        {
+                .name = "pid",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, pid),
+                .value = "PID",
+                .help = "record a process that is running already, until it ends or is let go",
+        },
+        {
+                .name = "wait-for",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, wait_for),
+                .value = "PROGRAM",
+                .help = "wait until somebody starts PROGRAM, a path or a name, and record that process",
+        },
+        {
+                .name = "ring",
+                .type = OPTION_SIZE,
+                .offset = offsetof(struct record_values, ring),
+                .value = "SIZE",
+                .help = "keep what was last in so much memory (64M); 0: everything, in the file",
+        },
+        {
+                .name = "all",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct record_values, all),
+                .help = "the same as --ring 0",
+        },
+        {
+                .name = "memory",
+                .type = OPTION_SIZE,
+                .offset = offsetof(struct record_values, memory),
+                .value = "SIZE",
+                .help = "what recording may take as a whole: sizes the ring, the code cache and intervals",
+        },
+        {
+                .name = "max-slowdown",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, max_slowdown),
+                .value = "N",
+                .help = "keyframes further apart while it is more than N times slower; else let it go",
+        },
+        {
+                .name = "save-on",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, save_on),
+                .value = "END",
+                .help = "ends that are saved: signal, error, always (the default), never, SIGNAME, exit=N",
+        },
+        {
+                .name = "save-on-syscall",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, save_on_syscall),
+                .value = "CALL",
+                .help = "save before such calls, and go on: names, with a first argument as in write:2",
+        },
+        {
+                .name = "save-on-output",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, save_on_output),
+                .value = "REGEX",
+                .help = "save when a line that matches is written to descriptor 1 or 2, and go on",
+        },
+        {
+                .name = "name",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct record_values, name),
+                .value = "NAME",
+                .help = "put it into the recordings directory, see 'bugnet ls', under this name",
         },
         {
                 .name = "interval",
@@ -68,6 +157,18 @@ static const struct option_spec record_options[] = {
                 .help = "what PROGRAM is offered: x86-64-v2, x86-64-v3 (the default) or native",
         },
         {
+                .name = "children",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct record_values, children),
+                .help = "record the processes that PROGRAM makes, too, each in a file of its own",
+        },
+        {
+                .name = "progress",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct record_values, progress),
+                .help = "tell on the terminal how fast it goes and what the ring holds",
+        },
+        {
                 .name = "stats",
                 .type = OPTION_FLAG,
                 .offset = offsetof(struct record_values, stats),
@@ -88,6 +189,7 @@ static const struct option_spec record_options[] = {
 static bool set_interval(const char *text, struct recorder_options *options)
 {
 	options->interval = RECORDER_DEFAULT_INTERVAL;
+	options->puts_off = !text;
 	if (!text)
 		return true;
 	options->interval = 0;
@@ -135,6 +237,152 @@ static bool set_dictionary(const char *text, struct recorder_options *options)
 	return false;
 }
 
+static bool set_ring(const struct record_values *values, struct recorder_options *options)
+{
+	if (values->memory && values->memory < BUDGET_LEAST_MEMORY) {
+		error_print("record", "option '--memory': too little; give %s or more", "32M");
+		return false;
+	}
+	options->ring = values->all                  ? 0
+	                : values->ring != UINT64_MAX ? values->ring
+	                : values->memory             ? budget_share(values->memory).ring
+	                                             : RECORDER_DEFAULT_RING;
+	if (!options->ring || options->ring >= RECORDER_LEAST_RING)
+		return true;
+	error_print("record", "option '--ring': too small; give %s or more, or 0 to keep everything", "1M");
+	return false;
+}
+
+/* After the ring and the bound. */
+static bool set_memory(struct record_values *values, struct recorder_options *options)
+{
+	const char *wrong = NULL;
+
+	options->memory = values->memory;
+	if (!values->memory)
+		return true;
+	if (!options->ring)
+		wrong = "for a ring only; '--all' keeps everything in a file";
+	else if (options->ring > values->memory / 2)
+		wrong = "the ring alone takes more than half of it; give a smaller '--ring', or none";
+	else if (options->bound)
+		wrong = "give it without '--bound', which keeps memory that this option would free";
+	else if (values->children)
+		wrong = "for one process only; with '--children' give '--ring' and '--cache'";
+	if (!values->cache)
+		values->cache = budget_share(values->memory).cache;
+	if (wrong)
+		error_print("record", "option '--memory': %s", wrong);
+	return !wrong;
+}
+
+static bool set_slowdown(const char *text, struct recorder_options *options)
+{
+	char *end;
+
+	options->slowdown = text ? strtod(text, &end) : 0;
+	if (!text ||
+	        (*text >= '0' && *text <= '9' && !*end && options->slowdown > 1 && options->slowdown < 1e6))
+		return true;
+	error_print("record",
+	        "option '--max-slowdown': '%s' is not possible; give how many times slower the program may "
+	        "become, such as 5",
+	        text);
+	return false;
+}
+
+static bool set_save_on(const struct record_values *values, struct recorder_options *options)
+{
+	char why[256];
+
+	if (values->save_on && !options->ring) {
+		error_print("record", "option '--save-on' is for a ring; without one everything is saved");
+		return false;
+	}
+	if (save_policy_parse(
+	            &options->save_on, values->save_on ? values->save_on : "always", why, sizeof why))
+		return true;
+	error_print("record", "option '--save-on': %s", why);
+	return false;
+}
+
+static struct save_call save_calls[MAX_SAVE_CALLS];
+static regex_t output_pattern;
+
+/* "write:2" */
+static bool parse_call(const char *text, size_t size, struct save_call *call)
+{
+	const char *colon = memchr(text, ':', size);
+	size_t length = colon ? (size_t)(colon - text) : size;
+	char name[NAME_TEXT_SIZE], *end;
+
+	*call = (struct save_call){0};
+	if (colon) {
+		call->has_argument = true;
+		call->argument = strtoul(colon + 1, &end, 0);
+		if (colon[1] < '0' || colon[1] > '9' || end != text + size)
+			return false;
+	}
+	for (call->number = 0; call->number < 1024; call->number++) {
+		syscall_name(call->number, name);
+		if (strlen(name) == length && !strncmp(name, text, length))
+			return true;
+	}
+	return false;
+}
+
+static bool add_calls(const char *text, struct recorder_options *options)
+{
+	for (const char *rest = text;; rest++) {
+		size_t size = strcspn(rest, ",");
+		if (options->save_call_count == MAX_SAVE_CALLS) {
+			error_print(
+			        "record", "option '--save-on-syscall': more than %d calls", MAX_SAVE_CALLS);
+			return false;
+		}
+		if (!parse_call(rest, size, &save_calls[options->save_call_count++])) {
+			error_print("record",
+			        "option '--save-on-syscall': '%.*s' is no system call; give a name, such as "
+			        "openat, or a name and the first argument, such as write:2",
+			        (int)size, rest);
+			return false;
+		}
+		rest += size;
+		if (!*rest)
+			return true;
+	}
+}
+
+static bool set_save_calls(const struct record_values *values, struct recorder_options *options)
+{
+	char why[128];
+
+	options->save_calls = save_calls;
+	if (!values->save_on_syscall && !values->save_on_output)
+		return true;
+	if (!options->ring) {
+		error_print("record",
+		        "options '--save-on-syscall' and '--save-on-output' are for a ring; without "
+		        "one everything is saved");
+		return false;
+	}
+	if (values->save_on_output) {
+		int wrong = regcomp(&output_pattern, values->save_on_output, REG_EXTENDED | REG_NOSUB);
+		if (wrong) {
+			regerror(wrong, &output_pattern, why, sizeof why);
+			error_print("record",
+			        "option '--save-on-output': '%s' is no regular expression: %s; give an "
+			        "extended one, as for 'grep -E'",
+			        values->save_on_output, why);
+			return false;
+		}
+		options->output = &output_pattern;
+	}
+	return add_calls(
+	        values->save_on_syscall ? values->save_on_syscall : "write:1,write:2,writev:1,writev:2",
+	        options);
+}
+
 static bool set_cpu(const char *text, struct recorder_options *options)
 {
 	unsigned level;
@@ -167,16 +415,15 @@ static bool exists(const char *path)
 }
 
 /* PROGRAM-PID.bug, or with a number behind it: the pid will be the program's, and others had it before. */
-static bool choose_path(const char *directory, const char *program, char path[PATH_MAX])
+static bool choose_path(const char *directory, const char *program, pid_t pid, char path[PATH_MAX])
 {
 	const char *name = base_name(program);
 	int length = (int)strnlen(name, NAME_MAX - 40);
 
 	for (unsigned i = 1; i < 10000; i++) {
-		int size =
-		        i == 1 ? snprintf(path, PATH_MAX, "%s/%.*s-%d.bug", directory, length, name, getpid())
-		               : snprintf(path, PATH_MAX, "%s/%.*s-%d-%u.bug", directory, length, name,
-		                         getpid(), i);
+		int size = i == 1 ? snprintf(path, PATH_MAX, "%s/%.*s-%d.bug", directory, length, name, pid)
+		                  : snprintf(path, PATH_MAX, "%s/%.*s-%d-%u.bug", directory, length, name,
+		                            pid, i);
 		if (size >= PATH_MAX) {
 			error_print(
 			        "record", "%s: the path is too long; give another one with -o", directory);
@@ -241,22 +488,146 @@ static bool check_directory(const char *path)
 	return false;
 }
 
-static bool find_path(const char *name, const char *directory, const char *program, char path[PATH_MAX])
+/* NAME.bug in the recordings directory; files that are there get no other content, new ones a number. */
+static bool named_path(const struct record_values *values, char path[PATH_MAX])
+{
+	char directory[PATH_MAX], first[PATH_MAX];
+
+	if (values->output) {
+		error_print("record", "options '--output' and '--name' exclude each other; give one of them");
+		return false;
+	}
+	if (!*values->name || *values->name == '.' || strchr(values->name, '/') ||
+	        strlen(values->name) > NAME_MAX - 20) {
+		error_print("record",
+		        "option '--name': '%s' is no name; give one without '/', that begins with no dot",
+		        values->name);
+		return false;
+	}
+	if (!recordings_make_directory(directory)) {
+		error_print("record", "cannot make the recordings directory: %s; give a path with -o instead",
+		        strerror(errno));
+		return false;
+	}
+	if (snprintf(first, sizeof first, "%s/%s%s", directory, values->name, RECORDINGS_SUFFIX) >=
+	        PATH_MAX) {
+		error_print("record", "%s: the path is too long; give another one with -o", directory);
+		return false;
+	}
+	unsigned number = 1;
+	do
+		save_numbered(first, number++, path);
+	while (exists(path));
+	return true;
+}
+
+static bool find_path(
+        const char *name, const char *directory, const char *program, pid_t pid, char path[PATH_MAX])
 {
 	if (!*directory && (!name || *name != '/')) {
 		error_print("record", "the current directory is gone; give an absolute path with -o");
 		return false;
 	}
 	if (!name)
-		return choose_path(directory, program, path) && check_directory(path);
+		return choose_path(directory, program, pid, path) && check_directory(path);
 	return make_absolute(directory, name, path) && check_name(name, path) && check_directory(path);
+}
+
+/* ---- a process that is running already ---- */
+
+static bool parse_pid(const char *text, pid_t *pid)
+{
+	char *end;
+	long number = strtol(text, &end, 10);
+
+	*pid = (pid_t)number;
+	if (*text >= '1' && *text <= '9' && !*end && number <= INT_MAX)
+		return true;
+	error_print("record", "option '--pid': '%s' is no number of a process; 'ps' lists them", text);
+	return false;
+}
+
+/* What can be told before there is a process. */
+static bool running_options_fit(const struct record_values *values)
+{
+	if (values->pid && values->wait_for)
+		error_print(
+		        "record", "options '--pid' and '--wait-for' exclude each other; give one of them");
+	else if (values->cpu)
+		error_print(
+		        "record", "option '--cpu' is for programs that are started: this one knows the CPU");
+	else
+		return true;
+	return false;
+}
+
+static bool wait_for_start(const struct record_values *values, const char *directory, pid_t *pid)
+{
+	struct start_watch watch;
+	char why[PATH_MAX + 256], file[PATH_MAX];
+
+	/* Nobody wants to learn that when it has started. */
+	if (!values->name && !find_path(values->output, directory, "program", 0, file))
+		return false;
+	if (!start_watch_begin(&watch, values->wait_for, why, sizeof why)) {
+		error_print("record", "option '--wait-for': %s", why);
+		return false;
+	}
+	fprintf(stderr, "bugnet: waiting for the next start of %s\n", *watch.path ? watch.path : watch.name);
+	*pid = start_watch_next(&watch);
+	start_watch_end(&watch);
+	return true;
+}
+
+static int record_running(const struct record_values *values, struct recorder_options *options)
+{
+	static char file[PATH_MAX], directory[PATH_MAX], program[PATH_MAX], started_in[PATH_MAX];
+	char *arguments;
+	pid_t pid;
+
+	if (!running_options_fit(values))
+		return STATUS_FAILED;
+	if (!getcwd(directory, sizeof directory) || *directory != '/')
+		*directory = 0;
+	if (values->pid ? !parse_pid(values->pid, &pid) : !wait_for_start(values, directory, &pid))
+		return STATUS_FAILED;
+	if (pid == getpid()) {
+		error_print("record", "process %d: that is this very command", pid);
+		return STATUS_FAILED;
+	}
+	if (kill(pid, 0) < 0 && errno == ESRCH) {
+		error_print("record", "process %d: there is no such process; 'ps' lists them", pid);
+		return STATUS_FAILED;
+	}
+	options->cpu = "native";
+	if (!process_link(pid, "exe", program)) {
+		error_print("record",
+		        "process %d: cannot tell what it runs: %s; it must be yours, and no "
+		        "thread of the kernel",
+		        pid, strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (values->name ? !named_path(values, file) || !check_directory(file)
+	                 : !find_path(values->output, directory, program, pid, file))
+		return STATUS_FAILED;
+	options->path = file;
+	options->directory = directory;
+	options->started_in = process_link(pid, "cwd", started_in) ? started_in : NULL;
+	options->program = program;
+	options->argv = process_arguments(pid, &arguments);
+	return supervise_running(pid, &(struct supervisor_options){.stats = values->stats,
+	                                      .children = values->children,
+	                                      .cache = values->cache,
+	                                      .record = options})
+	               ? STATUS_FAILED
+	               : 0;
 }
 
 /* ---- the command ---- */
 
 static int record_main(int argc, char **argv)
 {
-	struct record_values values = {0};
+	struct record_values values = {.ring = UINT64_MAX};
 	struct recorder_options options = {.version = BUGNET_VERSION};
 	char path[PATH_MAX], file[PATH_MAX], directory[PATH_MAX] = "", program[PATH_MAX];
 	int status;
@@ -264,19 +635,32 @@ static int record_main(int argc, char **argv)
 
 	if (first < 0)
 		return status;
-	if (first == argc) {
+	bool runs = values.pid || values.wait_for;
+	if (first == argc && !runs) {
 		error_print("record", "no program given; usage: bugnet %s", record_command.synopsis);
 		return STATUS_FAILED;
 	}
 	if (!set_interval(values.interval, &options) || !set_bound(values.bound, &options) ||
 	        !set_dictionary(values.dictionary, &options) || !set_cpu(values.cpu, &options) ||
-	        !program_cache_check("record", values.cache))
+	        !set_ring(&values, &options) || !set_memory(&values, &options) ||
+	        !set_slowdown(values.max_slowdown, &options) || !set_save_on(&values, &options) ||
+	        !set_save_calls(&values, &options) || !program_cache_check("record", values.cache))
 		return STATUS_FAILED;
+	if (runs && first < argc) {
+		error_print("record", "'%s': option '--%s' is for a process that %s, and takes no program",
+		        argv[first], values.pid ? "pid" : "wait-for",
+		        values.pid ? "is running already" : "somebody else starts; leave this word out");
+		return STATUS_FAILED;
+	}
+	options.progress = values.progress && progress_can_show();
+	if (runs)
+		return record_running(&values, &options);
 	if (!program_check("record", argv + first, "; it is not recorded", path, &status))
 		return status;
 	if (!getcwd(directory, sizeof directory) || *directory != '/')
 		*directory = 0;
-	if (!find_path(values.output, directory, path, file))
+	if (values.name ? !named_path(&values, file) || !check_directory(file)
+	                : !find_path(values.output, directory, path, getpid(), file))
 		return STATUS_FAILED;
 	options.path = file;
 	options.directory = directory;
@@ -287,6 +671,7 @@ static int record_main(int argc, char **argv)
 	        .path = path,
 	        .argv = argv + first,
 	        .stats = values.stats,
+	        .children = values.children,
 	        .cache = values.cache,
 	        .record = &options,
 	});
@@ -295,9 +680,11 @@ static int record_main(int argc, char **argv)
 const struct command record_command = {
         .name = "record",
         .summary = "run a program and record it, to be replayed exactly",
-        .synopsis =
-                "record [-o FILE] [--interval LENGTH] [--bound M] [--dictionary N] [--cpu LEVEL] [--stats] "
-                "[--cache SIZE] [--] PROGRAM [ARGUMENT...]",
+        .synopsis = "record [-o FILE] [--ring SIZE | --all] [--memory SIZE] [--max-slowdown N] [--save-on "
+                    "END] [--save-on-syscall CALL] "
+                    "[--save-on-output REGEX] [--name NAME] [--interval LENGTH] [--bound M] "
+                    "[--dictionary N] [--cpu LEVEL] [--children] [--progress] [--stats] [--cache SIZE] "
+                    "{--pid PID | --wait-for PROGRAM | [--] PROGRAM [ARGUMENT...]}",
         .description =
                 "Run PROGRAM, found as the shell finds it, and keep what it takes to run it again,\n"
                 "instruction for instruction, with none of its inputs. Output, exit status, signals and\n"

@@ -6,8 +6,10 @@
 
 #include "cli/command.h"
 #include "cli/error.h"
+#include "cli/gdb.h"
 #include "cli/position.h"
 #include "cli/shared_options.h"
+#include "cli/ticker.h"
 #include "replay/replayer.h"
 
 #define STATUS_DIVERGED 1
@@ -19,6 +21,8 @@ struct replay_values {
 	struct range_values range;
 	const char *jobs;
 	struct place_values place;
+	const char *at, *server;
+	bool batch;
 };
 
 static const struct option_spec replay_options[] = {
@@ -49,6 +53,28 @@ static const struct option_spec replay_options[] = {
                 .type = OPTION_FLAG,
                 .offset = offsetof(struct replay_values, stats),
                 .help = "print how often what took time was done to stderr at the end",
+        },
+        {
+                .name = "at",
+                .type = OPTION_TEXT,
+                .offset = offsetof(struct replay_values, at),
+                .value = "POS",
+                .help = "gdb: begin at this position, at N% of the way, at a time (1.5s, -20ms), at the "
+                        "start or "
+                        "the end; default: end",
+        },
+        {
+                .name = "batch",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct replay_values, batch),
+                .help = "gdb: end when the commands given with -ex and -x have been executed",
+        },
+        {
+                .name = "server",
+                .type = OPTION_PORT,
+                .offset = offsetof(struct replay_values, server),
+                .value = "[PORT]",
+                .help = "start no gdb, wait for any on this port of this machine, or on a free one",
         },
         PLACE_OPTIONS(struct replay_values),
         {0},
@@ -94,17 +120,56 @@ static void print_warnings(const char *path, const struct replay_result *result)
 		        path);
 }
 
+/* Nothing was said of what to do with it. */
+static bool is_for_gdb(const struct replay_values *values)
+{
+	return !values->check && !values->output && !values->stats && !values->jobs && !values->range.from &&
+	       !values->range.to && !values->range.thread;
+}
+
+static bool gdb_options_fit(const struct replay_values *values, char **rest)
+{
+	const char *name = values->at       ? "--at"
+	                   : values->server ? "--server"
+	                   : values->batch  ? "--batch"
+	                                    : *rest;
+
+	if (!name || is_for_gdb(values))
+		return true;
+	error_print("replay",
+	        "'%s' is for gdb, which is not started with --check, --output, --stats, --jobs, --from, --to "
+	        "or "
+	        "--thread; leave one of them out",
+	        name);
+	return false;
+}
+
 static int replay_main(int argc, char **argv)
 {
+	char **rest;
 	struct replay_values values = {0};
 	struct position_range range;
 	struct replay_result result;
 	uint64_t jobs = 0;
+	struct ticker ticker = {.command = "replay", .doing = "checking", .unit = TICKER_INSTRUCTIONS};
 	int status;
-	const char *file = options_parse_file(&replay_command, argc, argv, &values, &status);
+	const char *file = options_parse_file_and_rest(&replay_command, argc, argv, &values, &rest, &status);
 
 	if (!file)
 		return status;
+	if (!gdb_options_fit(&values, rest))
+		return STATUS_FAILED;
+	if (is_for_gdb(&values)) {
+		const struct gdb_options options = {.command = "replay",
+		        .path = file,
+		        .sysroot = values.place.sysroot,
+		        .binary = values.place.binary,
+		        .at = values.at,
+		        .server = values.server,
+		        .batch = values.batch,
+		        .arguments = rest};
+		return gdb_debug(&options);
+	}
 	if (!position_range_parse("replay", &values.range, &range) ||
 	        !number_parse("replay", "jobs", values.jobs, 1, REPLAY_SESSIONS_MAXIMUM, &jobs))
 		return STATUS_FAILED;
@@ -116,8 +181,12 @@ static int replay_main(int argc, char **argv)
 	        .thread = range.thread,
 	        .sessions = (unsigned)jobs,
 	        .output = values.output,
+	        .progress = &ticker.progress,
 	        .show = !values.check && !values.output};
+	if (values.check && !values.output)
+		ticker_begin(&ticker);
 	replay(&options, &result);
+	ticker_end(&ticker);
 	print_warnings(file, &result);
 	if (result.outcome == REPLAY_FAILED) {
 		error_print("replay", "%s: %s", file, result.message);
@@ -136,15 +205,27 @@ static int replay_main(int argc, char **argv)
 
 const struct command replay_command = {
         .name = "replay",
-        .summary = "run a recording again, exactly as it was",
-        .synopsis = "replay [--check] [--output] [--from POS] [--to POS] [--thread ID] [--jobs N] "
-                    "[--stats] [--sysroot DIR] [--binary PATH] [--] FILE",
+        .summary = "debug a recording in gdb, or run it again, exactly as it was",
+        .synopsis =
+                "replay [--at POS] [--batch | --server [PORT]] [--check] [--output] [--from POS] [--to POS] "
+                "[--thread ID] [--jobs N] [--stats] [--sysroot DIR] [--binary PATH] [--] [FILE] [-- "
+                "GDB-ARGUMENT...]",
         .description =
-                "Replay the recording FILE: every thread from every keyframe, with nothing of the world it\n"
-                "was recorded in but the code of the program and its libraries. Its registers are compared\n"
-                "with what was recorded at keyframes, system calls and the end.\n"
+                "Open the recording FILE, or the latest one here, in gdb, at its end, where the program "
+                "died.\n"
+                "gdb's commands work on it forwards and backwards (reverse-step, reverse-next,\n"
+                "reverse-continue, reverse-finish); 'help bugnet' in gdb lists what is added to them. Words\n"
+                "behind a '--' that comes behind FILE, or before a word with a '-', are gdb's arguments.\n"
                 "\n"
-                "Exit status: 0 when all is as recorded, 1 when it is not, 125 when it cannot be replayed.\n",
+                "With --check, --output, --stats, --jobs, --from, --to or --thread there is no gdb: every "
+                "thread\n"
+                "is replayed from every keyframe, with nothing of the world it was recorded in but the code\n"
+                "of the program and its libraries. Its registers are compared with what was recorded at\n"
+                "keyframes, system calls and the end.\n"
+                "\n"
+                "Exit status: 0 when all is as recorded, 1 when it is not, 125 when it cannot be replayed; "
+                "with\n"
+                "gdb, gdb's.\n",
         .options = replay_options,
         .function = replay_main,
 };

@@ -141,30 +141,68 @@ static void print_killed(const struct summary_end *end, FILE *out)
 	free(symbol);
 }
 
+/* Was it saved because somebody asked for it, not because the program had ended? */
+static bool was_running(const struct summary *summary)
+{
+	const char *kind = meta_text(&summary->recording->meta, META_SAVE_KIND);
+
+	return kind && strcmp(kind, "end") != 0;
+}
+
+static void print_save(const struct summary *summary, FILE *out)
+{
+	const struct meta *meta = &summary->recording->meta;
+	const char *reason = meta_text(meta, META_SAVE_REASON);
+	char text[TIME_TEXT_SIZE];
+	uint64_t time = 0, thread, position;
+
+	if (!reason)
+		return;
+	meta_number(meta, META_SAVE_TIME, &time);
+	print_label(out, "saved");
+	fprintf(out, "%s: ", time_text(time, text));
+	print_plain(out, reason);
+	if (meta_number(meta, META_SAVE_THREAD, &thread) && meta_number(meta, META_SAVE_POSITION, &position))
+		fprintf(out, "; thread %" PRIu64 ", position %" PRIu64, thread, position);
+	fputc('\n', out);
+}
+
+/* How much of the run this is. */
+static void print_window(const struct summary *summary, FILE *out)
+{
+	const struct meta *meta = &summary->recording->meta;
+	char size[AMOUNT_TEXT_SIZE], kept[AMOUNT_TEXT_SIZE], all[AMOUNT_TEXT_SIZE];
+	uint64_t ring, dropped = 0;
+
+	if (!meta_number(meta, META_RING, &ring))
+		return;
+	meta_number(meta, META_DROPPED, &dropped);
+	print_label(out, "window");
+	if (dropped)
+		fprintf(out, "the last %s of %s instructions, in a ring of %s\n",
+		        amount_text(summary->instructions, kept),
+		        amount_text(summary->instructions + dropped, all), size_text(ring, size));
+	else
+		fprintf(out, "everything, in a ring of %s\n", size_text(ring, size));
+}
+
 static void print_end(const struct summary *summary, FILE *out)
 {
 	const struct summary_end *end = &summary->end;
+	char text[NAME_TEXT_SIZE];
 
 	print_label(out, "end");
 	if (!end->known) {
-		fputs("not recorded: it was killed from outside, or the recording was cut off\n", out);
+		fputs(was_running(summary) ? "none yet: the program went on when this was saved\n"
+		                           : "not recorded: it was killed from outside, or the recording was "
+		                             "cut off\n",
+		        out);
 		return;
 	}
-	switch (end->event.kind) {
-	case END_EXIT:
-	case END_THREAD_EXIT:
-		fprintf(out, "exited with status %d\n", end->event.status & 0xff);
-		break;
-	case END_KILLED:
+	if (end->event.kind == END_KILLED)
 		print_killed(end, out);
-		break;
-	case END_EXEC:
-		fputs("executed another program\n", out);
-		break;
-	case END_RELEASED:
-		fputs("went on without being recorded\n", out);
-		break;
-	}
+	else
+		fprintf(out, "%s\n", end_text(end->event.kind, end->event.status, text));
 }
 
 static void print_amount(FILE *out, const char *label, uint64_t number)
@@ -290,6 +328,8 @@ void summary_print(const struct summary *summary, FILE *out)
 	print_text(out, "bugnet", meta_text(meta, META_BUGNET_VERSION));
 	print_times(summary, out);
 	print_end(summary, out);
+	print_save(summary, out);
+	print_window(summary, out);
 	print_sizes(summary, out);
 	print_threads(summary, out);
 	print_keyframes(summary, out);
@@ -344,6 +384,7 @@ static void json_facts(struct json *json, const struct meta *meta)
 	json_meta_text(json, "bugnet_version", meta, META_BUGNET_VERSION);
 	json_meta_number(json, "uid", meta, META_UID);
 	json_meta_number(json, "pid", meta, META_PID);
+	json_meta_number(json, "forked_from", meta, META_FORKED_FROM);
 	if (meta_number(meta, META_START, &start))
 		json_date(json, "date", start);
 	json_meta_number(json, "start_ns", meta, META_START);
@@ -352,6 +393,21 @@ static void json_facts(struct json *json, const struct meta *meta)
 	json_meta_number(json, "interval", meta, META_INTERVAL);
 	json_meta_number(json, "interval_ns", meta, META_INTERVAL_TIME);
 	json_meta_number(json, "bound", meta, META_BOUND);
+}
+
+static void json_save(struct json *json, const struct meta *meta)
+{
+	json_meta_number(json, "ring", meta, META_RING);
+	json_meta_number(json, "dropped_instructions", meta, META_DROPPED);
+	if (!meta_text(meta, META_SAVE_KIND))
+		return;
+	json_open(json, "saved", '{');
+	json_meta_text(json, "kind", meta, META_SAVE_KIND);
+	json_meta_text(json, "reason", meta, META_SAVE_REASON);
+	json_meta_number(json, "time_ns", meta, META_SAVE_TIME);
+	json_meta_number(json, "thread", meta, META_SAVE_THREAD);
+	json_meta_number(json, "position", meta, META_SAVE_POSITION);
+	json_close(json, '}');
 }
 
 static void json_symbol(struct json *json, const struct symbol *symbol)
@@ -370,7 +426,7 @@ static void json_symbol(struct json *json, const struct symbol *symbol)
 static void json_end(struct json *json, const struct summary_end *end)
 {
 	const struct event_end *event = &end->event;
-	char text[NAME_TEXT_SIZE];
+	char text[NAME_TEXT_SIZE], info[SIGNAL_INFO_TEXT_SIZE];
 
 	json_open(json, "end", '{');
 	json_text(json, "kind", end->known ? end_names[event->kind] : "unknown");
@@ -383,6 +439,8 @@ static void json_end(struct json *json, const struct summary_end *end)
 		json_text(json, "signal", signal_name((uint32_t)event->status, text));
 		json_text(json, "code", signal_code_name((uint32_t)event->status, event->code, text));
 		json_hex(json, "address", event->details[0]);
+		json_text(json, "siginfo",
+		        signal_info_text((uint32_t)event->status, event->code, event->details, info));
 		json_hex(json, "pc", event->registers.pc);
 		if (end->has_symbol)
 			json_symbol(json, &end->symbol);
@@ -427,6 +485,10 @@ static void json_thread(struct json *json, const struct recording_thread *thread
 		}
 	}
 	json_number(json, "instructions", thread->instructions);
+	if (thread->stretch_count) {
+		json_number(json, "first_position", thread->stretches[0]->first);
+		json_number(json, "last_position", thread->stretches[thread->stretch_count - 1]->last);
+	}
 	json_number(json, "keyframes", thread->stretch_count);
 	json_close(json, '}');
 }
@@ -494,6 +556,7 @@ void summary_print_json(const struct summary *summary, FILE *out)
 
 	json_open(&json, NULL, '{');
 	json_facts(&json, &summary->recording->meta);
+	json_save(&json, &summary->recording->meta);
 	json_end(&json, &summary->end);
 	json_sizes(&json, summary);
 	json_bool(&json, "whole", !summary->recording->damaged);

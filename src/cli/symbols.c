@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/demangle.h"
+#include "cli/lines.h"
 #include "cli/recorded_file.h"
 
 /* ---- libdwfl ---- */
@@ -46,7 +48,7 @@ static bool address_of_offset(Elf *elf, uint64_t offset, GElf_Addr *address)
 
 static void look_up(Dwfl_Module *module, struct symbol *symbol)
 {
-	GElf_Addr bias, address, name_offset, line_address;
+	GElf_Addr bias, address, name_offset;
 	GElf_Sym entry;
 	Elf *elf = dwfl_module_getelf(module, &bias);
 
@@ -55,14 +57,11 @@ static void look_up(Dwfl_Module *module, struct symbol *symbol)
 	const char *name =
 	        dwfl_module_addrinfo(module, address + bias, &name_offset, &entry, NULL, NULL, NULL);
 	if (name) {
-		symbol->name = strdup(name);
+		symbol->name = demangle(name);
 		symbol->name_offset = name_offset;
 	}
-	Dwfl_Line *line = dwfl_module_getsrc(module, address + bias);
-	const char *source =
-	        line ? dwfl_lineinfo(line, &line_address, &symbol->line, NULL, NULL, NULL) : NULL;
-	if (source)
-		symbol->source = strdup(source);
+	symbol->source =
+	        line_find(module, address + bias, name ? address + bias - name_offset : 0, &symbol->line);
 }
 
 /* Takes the descriptor over. */

@@ -266,3 +266,36 @@ bool variables_is_atomic(struct variables *variables, uint64_t address)
 	}
 	return false;
 }
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t size = strlen(text), end_size = strlen(end);
+
+	return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+/* Of libstdc++, libc++ and Rust. */
+static bool is_of_atomic_type(const char *source)
+{
+	static const char *const ends[] = {"/bits/atomic_base.h", "/bits/atomic_wait.h",
+	        "/bits/shared_ptr_atomic.h", "/core/src/sync/atomic.rs"};
+	const char *library = strstr(source, "/c++/");
+
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		if (ends_with(source, ends[i]))
+			return true;
+	}
+	return library && (ends_with(library, "/atomic") || strstr(library, "/__atomic/"));
+}
+
+bool variables_accesses_atomic(struct variables *variables, uint64_t pc)
+{
+	struct module *module = module_of(variables, pc);
+	Dwarf_Addr bias;
+
+	if (!module || !dwfl_module_getdwarf(module->module, &bias))
+		return false;
+	Dwfl_Line *line = dwfl_module_getsrc(module->module, pc - module->distance + bias);
+	const char *source = line ? dwfl_lineinfo(line, NULL, NULL, NULL, NULL, NULL) : NULL;
+	return source && is_of_atomic_type(source);
+}

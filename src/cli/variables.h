@@ -19,5 +19,7 @@ struct variable {
 struct variable variables_find(struct variables *variables, uint64_t address);
 /* Is it atomic by its type (_Atomic, std::atomic), as far as the debug information says? */
 bool variables_is_atomic(struct variables *variables, uint64_t address);
+/* Is the instruction a part of a language's own atomic type, wherever it was inlined? */
+bool variables_accesses_atomic(struct variables *variables, uint64_t pc);
 
 #endif

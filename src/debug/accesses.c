@@ -2,11 +2,13 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "debug/initial.h"
 #include "record/why.h"
 #include "recording/decode.h"
+#include "replay/explorer.h"
 #include "replay/replayer.h"
 #include "target/feed.h"
 
@@ -53,8 +55,9 @@ static void owners_deinit(struct owners *owners)
 struct collection {
 	const struct recorded *recorded;
 	pthread_mutex_t mutex;
-	struct owners pages;
+	struct owners pages, words;
 	bool all_pages; /* there were too many to tell */
+	struct accesses *accesses;
 	uint8_t filter[TRACE_FILTER_BYTES];
 	VECTOR(struct trace_record) * traces; /* for each stretch */
 	uint64_t records;
@@ -75,20 +78,20 @@ static void take_touched(void *context, size_t stretch, const uint64_t *pages, u
 	pthread_mutex_unlock(&collection->mutex);
 }
 
-static void make_filter(struct collection *collection)
+static void let_through(struct collection *collection, uint64_t address)
 {
-	if (collection->all_pages)
-		memset(collection->filter, 1, sizeof collection->filter);
-	for (uint32_t i = 0; i < collection->pages.items.count; i++) {
-		const struct owned *page = &collection->pages.items.items[i];
-		if (page->owner != SEVERAL)
-			continue;
-		for (uint64_t at = page->address; at < page->address + PAGE; at += 1 << TRACE_SHIFT)
-			collection->filter[at >> TRACE_SHIFT & (TRACE_FILTER_BYTES - 1)] = 1;
-	}
+	collection->filter[address >> TRACE_SHIFT & (TRACE_FILTER_BYTES - 1)] = 1;
 }
 
-/* ---- the accesses ---- */
+static void filter_pages(struct collection *collection)
+{
+	memset(collection->filter, collection->all_pages, sizeof collection->filter);
+	for (uint32_t i = 0; i < collection->pages.items.count; i++) {
+		const struct owned *page = &collection->pages.items.items[i];
+		for (uint64_t at = 0; page->owner == SEVERAL && at < PAGE; at += 1 << TRACE_SHIFT)
+			let_through(collection, page->address + at);
+	}
+}
 
 static bool is_shared_page(const struct collection *collection, uint64_t address)
 {
@@ -98,17 +101,77 @@ static bool is_shared_page(const struct collection *collection, uint64_t address
 	       (number != INDEX_NONE && collection->pages.items.items[number].owner == SEVERAL);
 }
 
-/* Each stretch is one session's, so only the number of all of them is shared. */
+/* ---- the words that they share ---- */
+
+/* A call that makes a thread: the address that the kernel clears at its end, or 0. */
+static uint64_t cleared_by(const struct trace_record *record)
+{
+	bool clone =
+	        record->kind == TRACE_CALL && (record->address == SYS_clone || record->address == SYS_clone3);
+
+	return clone && (int64_t)record->before > 0 && record->after & CLONE_CHILD_CLEARTID ? record[1].after
+	                                                                                    : 0;
+}
+
+static void take_words(void *context, size_t stretch, const struct trace_record *records, uint32_t count)
+{
+	struct collection *collection = context;
+	uint32_t thread = stretch_thread(collection->recorded->timeline.stretches[stretch]);
+
+	pthread_mutex_lock(&collection->mutex);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct trace_record *record = &records[i];
+		if (record->kind == TRACE_ACCESS && is_shared_page(collection, record->address))
+			owners_touch(&collection->words, record->address, thread)->written |=
+			        record->writes != 0;
+		else if (cleared_by(record))
+			owners_touch(&collection->words, cleared_by(record) & -8ul, thread)->cleared = true;
+	}
+	pthread_mutex_unlock(&collection->mutex);
+}
+
+/* Numbers the words that are shared: stored to by one thread, and accessed by another. */
+static void find_words(struct accesses *accesses, struct collection *collection)
+{
+	for (uint32_t i = 0; i < collection->words.items.count; i++) {
+		const struct owned *word = &collection->words.items.items[i];
+		if ((word->owner == SEVERAL && word->written) || word->cleared)
+			index_add(&accesses->word_index, word->address,
+			        vector_push(&accesses->words, word->address));
+	}
+	owners_deinit(&collection->words);
+	collection->words = (struct owners){0};
+	memset(collection->filter, 0, sizeof collection->filter);
+	for (uint32_t i = 0; i < accesses->words.count; i++)
+		let_through(collection, accesses->words.items[i]);
+	if (!initial_is_known(collection->recorded))
+		return;
+	accesses->initial = calloc(accesses->words.count + 1, sizeof *accesses->initial);
+	if (!accesses->initial)
+		abort();
+	for (uint32_t i = 0; i < accesses->words.count; i++)
+		accesses->initial[i] = initial_word(collection->recorded, accesses->words.items[i]);
+}
+
+/* ---- the accesses ---- */
+
+/*
+ * Each stretch is one session's, so only the number of all of them is shared. Locked accesses are kept
+ * whatever they access: their line is part of the order.
+ */
 static void take_trace(void *context, size_t stretch, const struct trace_record *records, uint32_t count)
 {
 	struct collection *collection = context;
+	uint32_t kept = 0;
 
-	if (__atomic_add_fetch(&collection->records, count, __ATOMIC_RELAXED) > RECORD_LIMIT)
-		return;
-	for (uint32_t i = 0; i < count; i++) {
-		if (records[i].kind != TRACE_ACCESS || is_shared_page(collection, records[i].address))
-			vector_push(&collection->traces[stretch], records[i]);
+	for (uint32_t i = 0; i < count && collection->records <= RECORD_LIMIT; i++) {
+		if (records[i].kind == TRACE_ACCESS && !records[i].locked &&
+		        index_find(&collection->accesses->word_index, records[i].address) == INDEX_NONE)
+			continue;
+		vector_push(&collection->traces[stretch], records[i]);
+		kept++;
 	}
+	__atomic_add_fetch(&collection->records, kept, __ATOMIC_RELAXED);
 }
 
 static bool replay_for(struct collection *collection, const struct replay_tracer *tracer,
@@ -124,63 +187,24 @@ static bool replay_for(struct collection *collection, const struct replay_tracer
 
 static bool trace(struct collection *collection, uint64_t *instructions, char *why, size_t why_size)
 {
-	struct replay_tracer first = {.context = collection, .touched = take_touched};
-	struct replay_tracer second = {
-	        .context = collection, .trace = take_trace, .filter = collection->filter};
+	struct replay_tracer pages = {.context = collection, .touched = take_touched};
+	struct replay_tracer words = {
+	        .context = collection, .trace = take_words, .filter = collection->filter};
+	struct replay_tracer all = {.context = collection, .trace = take_trace, .filter = collection->filter};
 
-	if (!replay_for(collection, &first, instructions, why, why_size))
+	if (!replay_for(collection, &pages, instructions, why, why_size))
 		return false;
-	make_filter(collection);
-	if (!replay_for(collection, &second, instructions, why, why_size))
+	filter_pages(collection);
+	if (!replay_for(collection, &words, instructions, why, why_size))
+		return false;
+	find_words(collection->accesses, collection);
+	if (!replay_for(collection, &all, instructions, why, why_size))
 		return false;
 	return collection->records <= RECORD_LIMIT || fail_because(why, why_size,
-	                                                      "its threads make %lu accesses to memory that "
-	                                                      "they share, too many to look at together",
-	                                                      collection->records);
-}
-
-/* ---- words ---- */
-
-/* A call that makes a thread: the address that the kernel clears at its end, or 0. */
-static uint64_t cleared_by(const struct trace_record *record)
-{
-	bool clone =
-	        record->kind == TRACE_CALL && (record->address == SYS_clone || record->address == SYS_clone3);
-
-	return clone && (int64_t)record->before > 0 && record->after & CLONE_CHILD_CLEARTID ? record[1].after
-	                                                                                    : 0;
-}
-
-/* Numbers the words that are shared: stored to by one thread, and accessed by another. */
-static void find_words(struct accesses *accesses, struct collection *collection)
-{
-	const struct timeline *timeline = &collection->recorded->timeline;
-	struct owners words = {0};
-
-	for (size_t i = 0; i < timeline->count; i++) {
-		uint32_t thread = stretch_thread(timeline->stretches[i]);
-		for (uint32_t k = 0; k < collection->traces[i].count; k++) {
-			const struct trace_record *record = &collection->traces[i].items[k];
-			if (record->kind == TRACE_ACCESS)
-				owners_touch(&words, record->address, thread)->written |= record->writes != 0;
-			else if (cleared_by(record))
-				owners_touch(&words, cleared_by(record) & -8ul, thread)->cleared = true;
-		}
-	}
-	for (uint32_t i = 0; i < words.items.count; i++) {
-		const struct owned *word = &words.items.items[i];
-		if ((word->owner == SEVERAL && word->written) || word->cleared)
-			index_add(&accesses->word_index, word->address,
-			        vector_push(&accesses->words, word->address));
-	}
-	owners_deinit(&words);
-	if (!initial_is_known(collection->recorded))
-		return;
-	accesses->initial = calloc(accesses->words.count + 1, sizeof *accesses->initial);
-	if (!accesses->initial)
-		abort();
-	for (uint32_t i = 0; i < accesses->words.count; i++)
-		accesses->initial[i] = initial_word(collection->recorded, accesses->words.items[i]);
+	                                                      "its threads make more than %u accesses to "
+	                                                      "memory that they share, too many to look at "
+	                                                      "together",
+	                                                      RECORD_LIMIT);
 }
 
 static uint32_t line_number(struct accesses *accesses, uint64_t address)
@@ -337,8 +361,8 @@ static int compare_positions(const void *a, const void *b)
 
 	if (left->position != right->position)
 		return left->position < right->position ? -1 : 1;
-	/* As they came: `padding` has their number. */
-	return left->padding < right->padding ? -1 : left->padding > right->padding;
+	/* As they came: `number` has their number. */
+	return left->number < right->number ? -1 : left->number > right->number;
 }
 
 /* Loads that are one record become two again, the first and the last. */
@@ -355,7 +379,7 @@ static void spread_loads(struct trace_record **items, uint32_t *count)
 		abort();
 	for (uint32_t i = 0, k = given; i < given; i++) {
 		all[i] = (*items)[i];
-		all[i].padding = i;
+		all[i].number = i;
 		if (all[i].kind == TRACE_ACCESS && all[i].last > all[i].position) {
 			all[k] = all[i];
 			all[k++].position = all[i].last;
@@ -434,24 +458,74 @@ static bool make_steps(struct accesses *accesses, struct collection *collection,
 	return true;
 }
 
-/* The call of the maker whose result is the thread's tid: the last one, if several are. */
-static void find_maker(struct accesses *accesses, struct accessing_thread *child)
+/* A call that made a thread. */
+struct making {
+	uint32_t maker, step;
+	uint32_t before; /* the one before it by the same maker that gave the same tid: + 1, or 0 */
+};
+
+struct makings {
+	struct index index; /* maker and tid -> the last one, as it is moved back */
+	VECTOR(struct making) items;
+	VECTOR(uint32_t) last; /* + 1, or 0 */
+};
+
+static uint64_t making_key(uint32_t maker, uint64_t tid)
 {
-	child->maker = NO_THREAD;
+	return (uint64_t)maker << 32 | (uint32_t)tid;
+}
+
+static void note_makings(struct makings *makings, const struct accesses *accesses)
+{
 	for (uint32_t t = 0; t < accesses->thread_count; t++) {
-		const struct accessing_thread *maker = &accesses->threads[t];
-		if (maker->id != child->record.parent || maker == child)
-			continue;
-		for (uint32_t i = 0; i < maker->steps.count; i++) {
-			const struct step *step = &maker->steps.items[i];
-			if (step->kind != STEP_CALL || step->before != (uint64_t)child->record.tid ||
+		for (uint32_t i = 0; i < accesses->threads[t].steps.count; i++) {
+			const struct step *step = &accesses->threads[t].steps.items[i];
+			if (step->kind != STEP_CALL || (int64_t)step->before <= 0 ||
 			        (step->address != SYS_clone && step->address != SYS_clone3))
 				continue;
-			child->maker = t;
-			child->made_by = i;
-			child->cleared = step->arguments[0] & CLONE_CHILD_CLEARTID ? step->arguments[3] : 0;
+			uint64_t key = making_key(t, step->before);
+			uint32_t number = index_find(&makings->index, key);
+			if (number == INDEX_NONE)
+				index_add(&makings->index, key, number = vector_push(&makings->last, 0));
+			makings->last.items[number] =
+			        vector_push(
+			                &makings->items, (struct making){t, i, makings->last.items[number]}) +
+			        1;
 		}
 	}
+}
+
+/* Which call made each thread: that of its maker whose result is its tid; the last of them for the last such
+ * thread, since tids are used again. */
+static void find_makers(struct accesses *accesses)
+{
+	struct makings makings = {0};
+	struct index numbers = {0}; /* of threads, by id */
+
+	note_makings(&makings, accesses);
+	for (uint32_t t = 0; t < accesses->thread_count; t++)
+		index_add(&numbers, accesses->threads[t].id, t);
+	for (uint32_t t = accesses->thread_count; t-- > 0;) {
+		struct accessing_thread *child = &accesses->threads[t];
+		uint32_t maker = index_find(&numbers, child->record.parent);
+		uint32_t found =
+		        maker == INDEX_NONE || maker == t
+		                ? INDEX_NONE
+		                : index_find(&makings.index, making_key(maker, (uint64_t)child->record.tid));
+		child->maker = NO_THREAD;
+		if (found == INDEX_NONE || !makings.last.items[found])
+			continue;
+		const struct making *making = &makings.items.items[makings.last.items[found] - 1];
+		const struct step *step = &accesses->threads[maker].steps.items[making->step];
+		child->maker = maker;
+		child->made_by = making->step;
+		child->cleared = step->arguments[0] & CLONE_CHILD_CLEARTID ? step->arguments[3] : 0;
+		makings.last.items[found] = making->before;
+	}
+	index_deinit(&numbers);
+	index_deinit(&makings.index);
+	vector_free(&makings.items);
+	vector_free(&makings.last);
 }
 
 /* What the kernel does when the thread is gone. */
@@ -471,6 +545,55 @@ static void add_clearing(struct accesses *accesses, struct accessing_thread *thr
 	                                    .word = word});
 }
 
+/* The address where a call that makes two descriptors leaves them, or 0. */
+static uint64_t pair_of(const struct step *step)
+{
+	if (step->kind != STEP_RETURN || step->before != 0)
+		return 0;
+	if (step->address == SYS_pipe || step->address == SYS_pipe2)
+		return step->arguments[0];
+	return step->address == SYS_socketpair ? step->arguments[3] : 0;
+}
+
+/* What only memory tells: a thread is brought behind the call. */
+static void read_pair(struct explorer *explorer, uint32_t thread, struct step *step)
+{
+	struct place place = {.position = step->position + 1};
+	int32_t pair[2] = {0};
+	uint8_t known[sizeof pair] = {0};
+	char why[256];
+	const struct standing *standing = explorer_go(explorer, thread, place, why, sizeof why);
+
+	if (!standing)
+		return;
+	explorer_read(explorer, standing, pair_of(step), (uint8_t *)pair, known, sizeof pair);
+	step->pair = !memchr(known, 0, sizeof known);
+	step->arguments[2] = (uint64_t)(int64_t)pair[0];
+	step->arguments[3] = (uint64_t)(int64_t)pair[1];
+	explorer_release(explorer, standing);
+}
+
+static void read_pairs(struct accesses *accesses, const struct recorded *recorded)
+{
+	struct explorer *explorer = NULL;
+	char why[256];
+
+	for (uint32_t t = 0; t < accesses->thread_count; t++) {
+		struct accessing_thread *thread = &accesses->threads[t];
+		for (uint32_t i = 0; i < thread->steps.count; i++) {
+			if (!pair_of(&thread->steps.items[i]))
+				continue;
+			if (!explorer)
+				explorer = explorer_create(recorded, why, sizeof why);
+			if (!explorer)
+				return;
+			read_pair(explorer, thread->id, &thread->steps.items[i]);
+		}
+	}
+	if (explorer)
+		explorer_destroy(explorer);
+}
+
 bool accesses_collect(struct accesses *accesses, const struct recorded *recorded, char *why, size_t why_size)
 {
 	struct collection *collection = calloc(1, sizeof *collection);
@@ -483,19 +606,20 @@ bool accesses_collect(struct accesses *accesses, const struct recorded *recorded
 	if (!collection->traces)
 		abort();
 	pthread_mutex_init(&collection->mutex, NULL);
-	bool good = trace(collection, &accesses->instructions, why, why_size);
+	collection->accesses = accesses;
+	bool good = trace(collection, &accesses->instructions, why, why_size) &&
+	            make_steps(accesses, collection, why, why_size);
 	if (good) {
-		find_words(accesses, collection);
-		good = make_steps(accesses, collection, why, why_size);
+		find_makers(accesses);
+		read_pairs(accesses, recorded);
 	}
-	for (uint32_t t = 0; good && t < accesses->thread_count; t++) {
-		find_maker(accesses, &accesses->threads[t]);
+	for (uint32_t t = 0; good && t < accesses->thread_count; t++)
 		add_clearing(accesses, &accesses->threads[t]);
-	}
 	for (size_t i = 0; i < recorded->timeline.count; i++)
 		free(collection->traces[i].items);
 	free(collection->traces);
 	owners_deinit(&collection->pages);
+	owners_deinit(&collection->words);
 	pthread_mutex_destroy(&collection->mutex);
 	free(collection);
 	return good;

@@ -1,8 +1,9 @@
 /*
  * What the threads of a recording did to memory that they share, and how they were ordered:
  * each thread's loads and stores of shared words, its locked instructions, system calls and
- * signals with their stamps, one behind the other. It is found by replaying twice: once for
- * the pages that each thread touches, once for the accesses to those that several touch.
+ * signals with their stamps, one behind the other. It is found by replaying three times: once for
+ * the pages that each thread touches, once for the words in those that several touch, once for the accesses
+ * to these.
  *
  * A word is shared if more than one thread accesses it and one of them stores to it; and so is
  * the one by which the kernel tells that a thread has ended.
@@ -23,6 +24,7 @@ enum step_kind {
 	STEP_RETURN,    /* it returns */
 	STEP_SIGNAL,    /* a handler is entered */
 	STEP_END,
+	STEP_FREE, /* the block that the word is a part of is given back: see races.h */
 };
 
 struct step {
@@ -38,6 +40,7 @@ struct step {
 	bool locked;           /* access: of the operation before it */
 	bool kernel;           /* access: the kernel's, when the thread had ended */
 	bool loose;
+	bool pair; /* return of pipe and the like: the two descriptors are in arguments[2] and [3] */
 };
 #define NO_WORD   UINT32_MAX
 #define NO_THREAD UINT32_MAX

@@ -6,8 +6,10 @@
 bool initial_is_known(const struct recorded *recorded)
 {
 	const struct section *first = recorded->timeline.stretches[0];
+	uint64_t parent;
 
-	return stretch_thread(first) == 0 && first->first == 0;
+	return stretch_thread(first) == 0 && first->first == 0 &&
+	       !meta_number(&recorded->meta, META_FORKED_FROM, &parent);
 }
 
 static const Elf64_Phdr *headers_of(const struct code_file *file, unsigned *count)

@@ -1,14 +1,18 @@
 #include "debug/order.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define NOBODY UINT32_MAX
-#define SEARCH 256 /* stores of a thread to a word that are looked at, where it is only about preference */
+/* Where it is only about preference, not everything is looked at: */
+#define SEARCH 256 /* stores of a thread to a word, */
+#define FUTURE 64  /* threads that have not begun */
 
 /* A thread's accesses to a word. */
 struct visitor {
 	uint32_t word, thread;
 	uint32_t next_of_word; /* visitor + 1, or 0 */
+	uint32_t next_living;  /* the same, without some whose threads have ended */
 	VECTOR(uint32_t) steps;
 	uint32_t next; /* of `steps` */
 };
@@ -22,14 +26,17 @@ struct queue_entry {
 struct queue {
 	VECTOR(struct queue_entry) entries;
 	uint32_t next;
+	VECTOR(struct queue_entry) loose; /* of the entries, those whose stamp only bounds them */
+	uint32_t next_loose;              /* those before have taken place */
 };
 
 struct word_state {
 	uint64_t value;
-	uint8_t known;          /* bytes */
-	uint32_t writer;        /* thread, or NOBODY */
-	bool stored;            /* to, by a thread or from outside */
-	uint32_t first_visitor; /* + 1, or 0 */
+	uint8_t known;   /* bytes */
+	uint32_t writer; /* thread, or NOBODY */
+	bool stored;     /* to, by a thread or from outside */
+	/* + 1, or 0; in the order of threads. Those before the living one have ended. */
+	uint32_t first_visitor, last_visitor, living_visitor;
 };
 
 struct runner {
@@ -44,6 +51,12 @@ struct runner {
 /* A thread is to go on until a step has taken place, and is visible. */
 struct goal {
 	uint32_t thread, until;
+	bool for_value; /* because of what the thread of the goal below loads or stores, and of no stamp */
+};
+
+struct candidate {
+	uint64_t stamp;
+	uint32_t thread;
 };
 
 struct search {
@@ -55,6 +68,8 @@ struct search {
 	struct index visitor_index;
 	struct queue *lines, calls;
 	VECTOR(struct goal) goals;
+	/* A heap of threads that have not ended, by what their next stamp was when they were put there. */
+	VECTOR(struct candidate) candidates;
 	const char *contradiction;
 };
 
@@ -80,10 +95,14 @@ static uint32_t visitor_for(struct search *s, uint32_t word, uint32_t thread)
 	uint32_t number = index_find(&s->visitor_index, key);
 
 	if (number == INDEX_NONE) {
-		number = vector_push(&s->visitors, (struct visitor){.word = word,
-		                                           .thread = thread,
-		                                           .next_of_word = s->words[word].first_visitor});
-		s->words[word].first_visitor = number + 1;
+		struct word_state *state = &s->words[word];
+		number = vector_push(&s->visitors, (struct visitor){.word = word, .thread = thread});
+		if (state->last_visitor)
+			s->visitors.items[state->last_visitor - 1].next_of_word =
+			        s->visitors.items[state->last_visitor - 1].next_living = number + 1;
+		else
+			state->first_visitor = state->living_visitor = number + 1;
+		state->last_visitor = number + 1;
 		index_add(&s->visitor_index, key, number);
 	}
 	return number;
@@ -117,6 +136,13 @@ static void sort_queue(struct queue *queue)
 		        compare_entries);
 }
 
+static void add_operation(struct queue *queue, struct queue_entry entry, bool loose)
+{
+	vector_push(&queue->entries, entry);
+	if (loose)
+		vector_push(&queue->loose, entry);
+}
+
 static void prepare(struct search *s)
 {
 	const struct accesses *accesses = s->accesses;
@@ -140,7 +166,7 @@ static void prepare(struct search *s)
 			if (step->kind == STEP_ACCESS)
 				add_visit(s, step->word, t, i);
 			else if (step->kind == STEP_OPERATION && step->word != NO_WORD)
-				vector_push(&s->lines[step->word].entries, entry);
+				add_operation(&s->lines[step->word], entry, step->loose);
 			else if (is_call(step))
 				vector_push(&s->calls.entries, entry);
 		}
@@ -207,12 +233,12 @@ static bool is_wanted(const struct search *s, uint32_t thread)
 }
 
 /* A locked instruction is one with its accesses: nobody comes between. */
-static void push_goal(struct search *s, uint32_t thread, uint32_t until)
+static void push_goal(struct search *s, uint32_t thread, uint32_t until, bool for_value)
 {
 	while (until + 1 < s->accesses->threads[thread].steps.count &&
 	        step_at(s, thread, until + 1)->kind == STEP_ACCESS && step_at(s, thread, until + 1)->locked)
 		until++;
-	vector_push(&s->goals, (struct goal){thread, until});
+	vector_push(&s->goals, (struct goal){thread, until, for_value});
 	s->runners[thread].wanted = true;
 }
 
@@ -223,24 +249,33 @@ static void pop_goal(struct search *s)
 }
 
 /*
- * The thread on top waits for another one because of a stamp, or of its making. If that one waits,
- * through others, for it, what it waits for is only a value, and cannot be.
+ * The thread on top waits for another one because of a stamp, or of its making. If that one waits, through
+ * others, for it, somebody among them waits only for a value, and in vain: that one goes on without.
  */
 static bool wait_for(struct search *s, uint32_t thread, uint32_t until)
 {
+	struct goal *top = &s->goals.items[s->goals.count - 1];
+
 	if (!is_wanted(s, thread)) {
-		push_goal(s, thread, until);
+		push_goal(s, thread, until, false);
 		return false;
 	}
-	if (s->goals.items[s->goals.count - 1].thread == thread) {
+	if (top->thread == thread) {
 		s->contradiction = "an operation waits for a later one of its own thread";
 		return false;
 	}
-	while (s->goals.items[s->goals.count - 1].thread != thread)
-		pop_goal(s);
-	if (s->runners[thread].forced)
+	while (!top->for_value && top->thread != thread)
+		top--;
+	if (top->thread == thread) {
 		s->contradiction = "operations wait for each other";
-	s->runners[thread].forced = true;
+		return false;
+	}
+	const struct goal *waiting = top - 1;
+	while (&s->goals.items[s->goals.count - 1] != waiting)
+		pop_goal(s);
+	if (s->runners[waiting->thread].forced)
+		s->contradiction = "operations wait for each other";
+	s->runners[waiting->thread].forced = true;
 	return false;
 }
 
@@ -258,17 +293,83 @@ static uint32_t next_stamped(const struct search *s, uint32_t thread)
 	return runner->stamped;
 }
 
-/* A store of the value that the load has, still to be seen by others: the thread's that is not yet waited
- * for. */
+static bool has_ended(const struct search *s, uint32_t thread)
+{
+	const struct runner *runner = &s->runners[thread];
+
+	return runner->next == s->accesses->threads[thread].steps.count &&
+	       runner->seen == runner->delayed.count;
+}
+
+/* Passes over, for good, visitors that will do nothing any more. */
+static uint32_t skip_ended(const struct search *s, uint32_t *link)
+{
+	while (*link && has_ended(s, s->visitors.items[*link - 1].thread))
+		*link = s->visitors.items[*link - 1].next_living;
+	return *link;
+}
+
+/* The visitors of a word that may still do something: the first one, and the one behind another; + 1, or 0.
+ */
+static uint32_t living_visitors(const struct search *s, uint32_t word)
+{
+	return skip_ended(s, &s->words[word].living_visitor);
+}
+
+static uint32_t next_living(const struct search *s, uint32_t visitor)
+{
+	return skip_ended(s, &s->visitors.items[visitor - 1].next_living);
+}
+
+/* Is this one more of those who have not begun than are looked at? */
+static bool is_far(const struct search *s, uint32_t thread, unsigned *future)
+{
+	return s->runners[thread].next == 0 && ++*future > FUTURE;
+}
+
+#define STAMP_SEARCH 64 /* steps before one that are looked at for its stamp */
+
+/* When the step will take place, as stamps tell: 0 if none stands between. */
+static uint64_t time_of(const struct search *s, uint32_t thread, uint32_t number)
+{
+	uint32_t first = next_stamped(s, thread);
+
+	if (first > number)
+		return 0;
+	for (uint32_t i = number; i > first && number - i < STAMP_SEARCH; i--) {
+		if (step_at(s, thread, i)->kind != STEP_ACCESS)
+			return step_at(s, thread, i)->stamp;
+	}
+	return step_at(s, thread, first)->stamp;
+}
+
+/* The stamp that the thread has next behind the step. */
+static uint64_t time_behind(const struct search *s, uint32_t thread, uint32_t number)
+{
+	uint32_t count = s->accesses->threads[thread].steps.count;
+
+	for (uint32_t i = number + 1; i < count && i - number <= STAMP_SEARCH; i++) {
+		if (step_at(s, thread, i)->kind != STEP_ACCESS)
+			return step_at(s, thread, i)->stamp;
+	}
+	return UINT64_MAX;
+}
+
+/* A store of the value that the load has, still to be seen by others: the one that comes next, of a thread
+ * that is not yet waited for. */
 static bool find_store(const struct search *s, uint32_t loader, const struct step *load, bool anybody,
         uint32_t *thread, uint32_t *step)
 {
 	struct view view = view_of(s, loader, load->word);
 	uint32_t nearest = UINT32_MAX;
+	uint64_t earliest = UINT64_MAX;
+	unsigned future = 0;
 
-	for (uint32_t v = s->words[load->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+	for (uint32_t v = living_visitors(s, load->word); v; v = next_living(s, v)) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
 		const struct runner *runner = &s->runners[visitor->thread];
+		if (anybody && is_far(s, visitor->thread, &future))
+			break;
 		if (visitor->thread == loader || (!anybody && runner->wanted))
 			continue;
 		for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
@@ -285,8 +386,11 @@ static bool find_store(const struct search *s, uint32_t loader, const struct ste
 			uint32_t number = visitor->steps.items[i];
 			if (!provides(step_at(s, visitor->thread, number), load, view))
 				continue;
-			if (number - runner->next < nearest) {
-				nearest = number - runner->next;
+			uint32_t steps = number - runner->next;
+			uint64_t time = time_of(s, visitor->thread, number);
+			if (time < earliest || (time == earliest && steps < nearest)) {
+				earliest = time;
+				nearest = steps;
 				*thread = visitor->thread;
 				*step = number;
 			}
@@ -301,10 +405,13 @@ static bool find_reader(
         const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
 {
 	const struct word_state *word = &s->words[store->word];
+	unsigned future = 0;
 
-	for (uint32_t v = word->first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+	for (uint32_t v = living_visitors(s, store->word); v; v = next_living(s, v)) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
 		uint32_t other, later;
+		if (is_far(s, visitor->thread, &future))
+			break;
 		if (visitor->thread == storer || visitor->next == visitor->steps.count ||
 		        is_wanted(s, visitor->thread))
 			continue;
@@ -317,7 +424,8 @@ static bool find_reader(
 		        !differs(load, store->after, both))
 			continue;
 		if (number >= next_stamped(s, visitor->thread) &&
-		        find_store(s, visitor->thread, load, true, &other, &later))
+		        find_store(s, visitor->thread, load, true, &other, &later) &&
+		        time_of(s, other, later) < time_behind(s, visitor->thread, number))
 			continue; /* it may as well have a later one's */
 		*thread = visitor->thread;
 		*step = number;
@@ -329,8 +437,12 @@ static bool find_reader(
 /* Will anybody load what this store leaves? `next`: only if it is his next access to the word. */
 static bool is_loaded(const struct search *s, const struct step *store, uint8_t bytes, bool next)
 {
-	for (uint32_t v = s->words[store->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+	unsigned future = 0;
+
+	for (uint32_t v = living_visitors(s, store->word); v; v = next_living(s, v)) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
+		if (is_far(s, visitor->thread, &future))
+			break;
 		uint32_t end = visitor->next + (next ? 1 : SEARCH);
 		for (uint32_t i = visitor->next; i < visitor->steps.count && i < end; i++) {
 			const struct step *load = step_at(s, visitor->thread, visitor->steps.items[i]);
@@ -354,9 +466,13 @@ static bool goes_first(const struct search *s, const struct step *other, const s
 static bool find_overwritten(
         const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
 {
-	for (uint32_t v = s->words[store->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
+	unsigned future = 0;
+
+	for (uint32_t v = living_visitors(s, store->word); v; v = next_living(s, v)) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
 		const struct runner *runner = &s->runners[visitor->thread];
+		if (is_far(s, visitor->thread, &future))
+			break;
 		*thread = visitor->thread;
 		if (visitor->thread == storer || runner->wanted)
 			continue;
@@ -399,7 +515,7 @@ static bool drain(struct search *s, uint32_t thread)
 		uint32_t number = runner->delayed.items[runner->seen], other, load;
 		const struct step *store = step_at(s, thread, number);
 		if (!runner->forced && must_wait(s, thread, store, &other, &load)) {
-			push_goal(s, other, load);
+			push_goal(s, other, load, true);
 			return false;
 		}
 		runner->forced = false;
@@ -464,7 +580,7 @@ static bool run_access(struct search *s, uint32_t thread)
 
 	if (step->reads && differs(step, view.value, view.known)) {
 		if (!step->locked && !runner->forced && find_store(s, thread, step, false, &other, &number)) {
-			push_goal(s, other, number);
+			push_goal(s, other, number, true);
 			return false;
 		}
 		event.source = was_stored(s, step) ? SOURCE_UNORDERED : SOURCE_OUTSIDE;
@@ -495,6 +611,70 @@ static bool run_access(struct search *s, uint32_t thread)
 	return true;
 }
 
+/* Does memory have what the locked instruction loads first? */
+static bool finds_its_value(const struct search *s, const struct queue_entry *entry)
+{
+	const struct accessing_thread *self = &s->accesses->threads[entry->thread];
+	const struct step *access = &self->steps.items[entry->step + 1];
+
+	if (entry->step + 1 == self->steps.count || access->kind != STEP_ACCESS || !access->locked)
+		return false;
+	struct view view = view_of(s, entry->thread, access->word);
+	return access->reads && !differs(access, view.value, view.known);
+}
+
+static bool has_taken_place(const struct search *s, const struct queue_entry *entry)
+{
+	return s->runners[entry->thread].next > entry->step;
+}
+
+/* Has the thread no other operation on this line before that one? */
+static bool is_next_on_line(const struct search *s, const struct queue_entry *entry)
+{
+	uint32_t line = step_at(s, entry->thread, entry->step)->word;
+
+	for (uint32_t i = s->runners[entry->thread].next; i < entry->step; i++) {
+		const struct step *step = step_at(s, entry->thread, i);
+		if (step->kind == STEP_OPERATION && step->word == line)
+			return false;
+	}
+	return true;
+}
+
+static void move_to_front(struct queue *queue, struct queue_entry entry)
+{
+	struct queue_entry *front = &queue->entries.items[queue->next];
+	uint32_t at = 0;
+
+	while (front[at].thread != entry.thread || front[at].step != entry.step)
+		at++;
+	memmove(front + 1, front, at * sizeof *front);
+	*front = entry;
+}
+
+/*
+ * An operation with a loose stamp took place at some time since: where the value that is there is the one it
+ * loads, and not what the next one by stamps does, it comes first.
+ */
+static void bring_forward(const struct search *s, struct queue *queue)
+{
+	struct queue_entry head = queue->entries.items[queue->next];
+
+	while (queue->next_loose < queue->loose.count &&
+	        has_taken_place(s, &queue->loose.items[queue->next_loose]))
+		queue->next_loose++;
+	if (queue->next_loose == queue->loose.count || finds_its_value(s, &head))
+		return;
+	for (uint32_t i = queue->next_loose; i < queue->loose.count; i++) {
+		const struct queue_entry *entry = &queue->loose.items[i];
+		if (step_at(s, entry->thread, entry->step)->since >= head.stamp ||
+		        has_taken_place(s, entry) || !is_next_on_line(s, entry) || !finds_its_value(s, entry))
+			continue;
+		move_to_front(queue, *entry);
+		return;
+	}
+}
+
 /* Its turn comes with its stamp; false: it waits for another one's. */
 static bool is_turn(struct search *s, uint32_t thread, const struct queue *queue)
 {
@@ -518,7 +698,7 @@ static bool is_possible(struct search *s, uint32_t thread)
 		bool differs_now = step->reads && differs(step, view.value, view.known);
 		if ((differs_now && find_store(s, thread, step, false, &other, &number)) ||
 		        (!differs_now && step->writes && find_reader(s, thread, step, &other, &number))) {
-			push_goal(s, other, number);
+			push_goal(s, other, number, true);
 			return false;
 		}
 	}
@@ -541,6 +721,8 @@ static bool run_step(struct search *s, uint32_t thread)
 	struct queue *queue = is_call(step)                                           ? &s->calls
 	                      : step->kind == STEP_OPERATION && step->word != NO_WORD ? &s->lines[step->word]
 	                                                                              : NULL;
+	if (queue && queue != &s->calls)
+		bring_forward(s, queue);
 	if (queue && !is_turn(s, thread, queue))
 		return false;
 	if (step->kind == STEP_OPERATION && !runner->forced && !is_possible(s, thread))
@@ -579,25 +761,63 @@ static void run_goals(struct search *s)
 	}
 }
 
-/* The thread whose next stamp is the smallest; NOBODY: all have ended. */
-static uint32_t choose_thread(const struct search *s, uint32_t *until)
+static bool is_before(const struct candidate *a, const struct candidate *b)
 {
-	uint32_t chosen = NOBODY;
-	uint64_t smallest = UINT64_MAX;
+	return a->stamp != b->stamp ? a->stamp < b->stamp : a->thread < b->thread;
+}
 
-	for (uint32_t t = 0; t < s->accesses->thread_count; t++) {
-		uint32_t count = s->accesses->threads[t].steps.count;
-		uint32_t next = next_stamped(s, t);
-		if (s->runners[t].next == count && s->runners[t].seen == s->runners[t].delayed.count)
-			continue;
-		uint64_t stamp = next < count ? step_at(s, t, next)->stamp : UINT64_MAX - 1;
-		if (chosen == NOBODY || stamp < smallest) {
-			chosen = t;
-			smallest = stamp;
-			*until = next < count ? next : count - 1;
-		}
+static void sift_down(struct search *s, uint32_t at)
+{
+	struct candidate *heap = s->candidates.items, moved = heap[at];
+
+	for (uint32_t child; (child = 2 * at + 1) < s->candidates.count; at = child) {
+		if (child + 1 < s->candidates.count && is_before(&heap[child + 1], &heap[child]))
+			child++;
+		if (!is_before(&heap[child], &moved))
+			break;
+		heap[at] = heap[child];
 	}
-	return chosen;
+	heap[at] = moved;
+}
+
+/* False: it has ended. */
+static bool find_next(const struct search *s, uint32_t thread, uint64_t *stamp, uint32_t *until)
+{
+	const struct runner *runner = &s->runners[thread];
+	uint32_t count = s->accesses->threads[thread].steps.count, next = next_stamped(s, thread);
+
+	if (runner->next == count && runner->seen == runner->delayed.count)
+		return false;
+	*stamp = next < count ? step_at(s, thread, next)->stamp : UINT64_MAX - 1;
+	*until = next < count ? next : count - 1;
+	return true;
+}
+
+/* All threads; those that begin have no stamp yet, so they come first, in their order. */
+static void fill_candidates(struct search *s)
+{
+	for (uint32_t t = 0; t < s->accesses->thread_count; t++)
+		vector_push(&s->candidates, (struct candidate){0, t});
+}
+
+/* The thread whose next stamp is the smallest; NOBODY: all have ended. Stamps of a thread only grow, so one
+ * that has gone on meanwhile goes down the heap when it comes to the top. */
+static uint32_t choose_thread(struct search *s, uint32_t *until)
+{
+	while (s->candidates.count) {
+		struct candidate *top = &s->candidates.items[0];
+		uint64_t stamp;
+		bool lives = find_next(s, top->thread, &stamp, until);
+		if (lives && stamp == top->stamp)
+			return top->thread;
+		if (lives)
+			top->stamp = stamp;
+		else
+			*top = s->candidates.items[--s->candidates.count];
+		if (s->candidates.count)
+			sift_down(s, 0);
+	}
+	return NOBODY;
 }
 
 bool order_find(struct order *order, const struct accesses *accesses, char *why, size_t why_size)
@@ -607,8 +827,9 @@ bool order_find(struct order *order, const struct accesses *accesses, char *why,
 
 	*order = (struct order){0};
 	prepare(&s);
+	fill_candidates(&s);
 	while (!s.contradiction && (thread = choose_thread(&s, &until)) != NOBODY) {
-		push_goal(&s, thread, until);
+		push_goal(&s, thread, until, false);
 		run_goals(&s);
 	}
 	if (s.contradiction)
@@ -619,10 +840,13 @@ bool order_find(struct order *order, const struct accesses *accesses, char *why,
 	index_deinit(&s.visitor_index);
 	for (uint32_t t = 0; t < accesses->thread_count; t++)
 		vector_free(&s.runners[t].delayed);
-	for (uint32_t i = 0; i < accesses->lines.count; i++)
+	for (uint32_t i = 0; i < accesses->lines.count; i++) {
 		vector_free(&s.lines[i].entries);
+		vector_free(&s.lines[i].loose);
+	}
 	vector_free(&s.calls.entries);
 	vector_free(&s.goals);
+	vector_free(&s.candidates);
 	free(s.runners);
 	free(s.words);
 	free(s.lines);

@@ -1,10 +1,13 @@
 #include "debug/races.h"
 
-#include <linux/futex.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
-#define SPINS 3 /* loads of a value at one place in a row, before it changes: somebody waits */
+#include "debug/descriptors.h"
+#include "debug/handovers.h"
+
+#define OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+#define SPINS      3           /* loads of a value at one place in a row, before it changes: somebody waits */
 
 /* A thread's last accesses to a word, byte by byte. */
 struct visit {
@@ -16,11 +19,16 @@ struct visit {
 };
 
 struct race_word {
-	uint32_t first_visit; /* + 1, or 0 */
-	bool synchronises, spins;
-	uint64_t *released; /* the clocks of whoever released it, or NULL */
-	uint32_t writer;    /* the thread that stored last, or NO_THREAD; */
+	uint32_t first_visit;        /* + 1, or 0 */
+	uint8_t synchronises, spins; /* bytes of it that do, and that a thread waits for in a loop */
+	uint64_t *released;          /* the clocks of whoever released it, or NULL */
+	uint32_t writer;             /* the thread that stored last, or NO_THREAD; */
 	uint32_t writer_step;
+};
+
+struct unmapped {
+	uint64_t start, end;
+	uint64_t *clocks; /* of whoever has unmapped it */
 };
 
 struct detector {
@@ -32,10 +40,14 @@ struct detector {
 	uint64_t **ends;   /* when it had ended, or NULL */
 	struct race_word *words;
 	VECTOR(struct visit) visits;
-	struct index visit_index, race_index, futex_index;
-	VECTOR(uint64_t *) futexes;
-	uint64_t *written;  /* to descriptors, by anybody */
-	uint64_t **signals; /* sent to each thread */
+	struct index visit_index, race_index, handed_index;
+	VECTOR(uint64_t *) handed; /* over by calls */
+	VECTOR(struct unmapped) unmapped;
+	uint64_t *died;       /* threads that have ended */
+	uint32_t *next_freed; /* of each thread, its next step of this kind */
+	struct descriptors descriptors;
+	VECTOR(uint64_t *) written; /* to descriptors, by their channels */
+	uint64_t **signals;         /* sent to each thread */
 };
 
 static const struct step *step_at(const struct detector *d, uint32_t thread, uint32_t step)
@@ -88,7 +100,7 @@ static void find_locked(struct detector *d)
 		for (uint32_t i = 0; i < thread->steps.count; i++) {
 			const struct step *step = &thread->steps.items[i];
 			if (step->kind == STEP_ACCESS && (step->locked || step->kernel))
-				d->words[step->word].synchronises = true;
+				d->words[step->word].synchronises |= step->reads | step->writes;
 		}
 	}
 }
@@ -107,16 +119,17 @@ static void find_spins(struct detector *d)
 			if (same && step->before == before->before)
 				times += step->position - before->position > 16 ? SPINS : 1;
 			else if (same && times >= 1)
-				d->words[step->word].spins = true;
+				d->words[step->word].spins |= step->reads;
 			if (!same)
 				times = 0;
 		}
 	}
 }
 
-static bool synchronises(const struct race_word *word)
+/* Of the bytes. */
+static bool synchronises(const struct race_word *word, uint8_t bytes)
 {
-	return word->synchronises || word->spins;
+	return (word->synchronises | word->spins) & bytes;
 }
 
 /* ---- accesses ---- */
@@ -135,6 +148,17 @@ static struct visit *visit_for(struct detector *d, uint32_t word, uint32_t threa
 	return &d->visits.items[number];
 }
 
+/* Has the first one loaded something else than the second one stored? Then it came before it. */
+static bool missed(const struct step *first, const struct step *second)
+{
+	for (unsigned left = first->reads & second->writes; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctz(left);
+		if ((first->before ^ second->after) >> 8 * i & 0xff)
+			return true;
+	}
+	return false;
+}
+
 static void add_race(struct detector *d, struct race_access first, struct race_access second, bool ordered)
 {
 	const struct step *a = step_at(d, first.thread, first.step);
@@ -151,16 +175,18 @@ static void add_race(struct detector *d, struct race_access first, struct race_a
 		return;
 	}
 	uint8_t both = (a->reads | a->writes) & (b->reads | b->writes);
+	bool freed = a->kind == STEP_FREE || b->kind == STEP_FREE,
+	     saw = a->writes & b->reads && word->writer == first.thread && word->writer_step == first.step &&
+	           !freed;
 	struct race race = {
 	        .first = first,
 	        .second = second,
 	        .count = 1,
 	        .words = 1,
-	        .ordered = ordered,
-	        .saw = a->writes & b->reads && word->writer == first.thread &&
-	               word->writer_step == first.step,
+	        .ordered = ordered && !freed && (saw || missed(a, b)),
+	        .saw = saw,
 	        .both_store = a->writes && b->writes,
-	        .spins = word->spins,
+	        .spins = word->spins & both,
 	        .address = a->address + (unsigned)__builtin_ctz(both),
 	};
 	index_add(&d->race_index, key, vector_push(&d->races->races, race));
@@ -173,8 +199,9 @@ static void compare_with(
 	uint64_t known = d->clocks[event->thread][visit.thread];
 	struct race_access here = {event->thread, event->step};
 	bool ordered = event->source != SOURCE_UNORDERED;
+	uint8_t synchronised = d->words[step->word].synchronises;
 
-	for (unsigned left = step->reads | step->writes; left; left &= left - 1) {
+	for (unsigned left = (step->reads | step->writes) & (uint8_t)~synchronised; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
 		if (visit.bytes[i].store_clock > known) {
 			add_race(d, (struct race_access){visit.thread, visit.bytes[i].store_step}, here,
@@ -226,11 +253,18 @@ static void become_visible(struct detector *d, const struct order_event *event, 
 	struct step store = *step;
 
 	store.reads = 0;
-	if (!word->synchronises && !step->kernel)
+	if (!step->kernel)
 		compare(d, event, &store);
 	remember(d, event, &store);
-	if (synchronises(word))
+	if (synchronises(word, store.writes))
 		release(d, event->thread, &word->released, !step->locked);
+}
+
+/* The kernel has marked a robust lock, whose owner has died. */
+static bool tells_death(const struct step *step)
+{
+	return (step->reads & 0x0f && step->before & OWNER_DIED) ||
+	       (step->reads & 0xf0 && step->before >> 32 & OWNER_DIED);
 }
 
 static void access_word(struct detector *d, const struct order_event *event, const struct step *step)
@@ -242,12 +276,14 @@ static void access_word(struct detector *d, const struct order_event *event, con
 	 * must respect, only the source says. That is told, but what follows is ordered by it. */
 	if (event->delayed)
 		now.writes = 0;
-	if (!word->synchronises && !step->kernel)
+	if (!step->kernel)
 		compare(d, event, &now);
-	if (synchronises(word) && step->reads)
+	if (synchronises(word, step->reads))
 		acquire(d, event->thread, word->released);
+	if (word->synchronises & step->reads && tells_death(step))
+		acquire(d, event->thread, d->died);
 	remember(d, event, &now);
-	if (synchronises(word) && now.writes)
+	if (synchronises(word, now.writes))
 		release(d, event->thread, &word->released, !step->locked);
 }
 
@@ -262,6 +298,7 @@ static bool writes_descriptor(const struct step *step)
 	case SYS_sendto:
 	case SYS_sendmsg:
 	case SYS_sendmmsg:
+	case SYS_shutdown:
 	case SYS_close:
 		return true;
 	default:
@@ -289,30 +326,89 @@ static bool reads_descriptor(const struct step *step)
 	}
 }
 
-static uint64_t **futex_at(struct detector *d, uint64_t address)
+/* Those that wait for any of several descriptors. */
+static bool waits_for_several(const struct step *step)
 {
-	uint32_t number = index_find(&d->futex_index, address);
-
-	if (number == INDEX_NONE) {
-		number = vector_push(&d->futexes, NULL);
-		index_add(&d->futex_index, address, number);
-	}
-	return &d->futexes.items[number];
+	return step->address == SYS_poll || step->address == SYS_ppoll || step->address == SYS_select ||
+	       step->address == SYS_pselect6 || step->address == SYS_epoll_wait ||
+	       step->address == SYS_epoll_pwait;
 }
 
-static bool futex_waits(uint64_t operation)
+static uint64_t **written_to(struct detector *d, uint32_t channel)
 {
-	operation &= FUTEX_CMD_MASK;
-	return operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET || operation == FUTEX_LOCK_PI ||
-	       operation == FUTEX_WAIT_REQUEUE_PI;
+	while (channel >= d->written.count)
+		vector_push(&d->written, NULL);
+	return &d->written.items[channel];
+}
+
+static void hear(struct detector *d, uint32_t thread, const struct step *step)
+{
+	uint32_t channel = descriptors_channel(&d->descriptors, step->arguments[0]);
+
+	for (uint32_t i = 0; i < d->written.count; i++) {
+		if (i == channel || waits_for_several(step))
+			acquire(d, thread, d->written.items[i]);
+	}
+}
+
+static uint64_t **handed_at(struct detector *d, uint64_t key)
+{
+	uint32_t number = index_find(&d->handed_index, key);
+
+	if (number == INDEX_NONE) {
+		number = vector_push(&d->handed, NULL);
+		index_add(&d->handed_index, key, number);
+	}
+	return &d->handed.items[number];
+}
+
+/* Of the futex, if it is one that threads share. */
+static struct race_word *futex_word(struct detector *d, const struct step *step)
+{
+	uint32_t number = index_find(&d->accesses->word_index, step->arguments[0] & -8ul);
+
+	return number == INDEX_NONE ? NULL : &d->words[number];
+}
+
+/* Memory that is unmapped may be mapped again by another thread: only when the first one has done with it. */
+static void unmap(struct detector *d, uint32_t thread, const struct step *step)
+{
+	struct unmapped range = {step->arguments[0], step->arguments[0] + step->arguments[1], NULL};
+
+	release(d, thread, &range.clocks, true);
+	vector_push(&d->unmapped, range);
+}
+
+static void map(struct detector *d, uint32_t thread, const struct step *step)
+{
+	uint64_t start = step->before, end = start + step->arguments[1];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < d->unmapped.count; i++) {
+		struct unmapped *range = &d->unmapped.items[i];
+		if (range->start < end && start < range->end)
+			acquire(d, thread, range->clocks);
+		if (range->start >= start && range->end <= end)
+			free(range->clocks);
+		else
+			d->unmapped.items[kept++] = *range;
+	}
+	d->unmapped.count = kept;
 }
 
 static void make_call(struct detector *d, uint32_t thread, const struct step *step)
 {
+	uint64_t key;
+
 	if (writes_descriptor(step))
-		release(d, thread, &d->written, false);
-	if (step->address == SYS_futex && !futex_waits(step->arguments[1]))
-		release(d, thread, futex_at(d, step->arguments[0]), false);
+		release(d, thread, written_to(d, descriptors_channel(&d->descriptors, step->arguments[0])),
+		        false);
+	if (handover_gives(step, &key))
+		release(d, thread, handed_at(d, key), false);
+	if (handover_is_of_lock(step) && futex_word(d, step))
+		release(d, thread, &futex_word(d, step)->released, false);
+	if (step->address == SYS_munmap)
+		unmap(d, thread, step);
 	if (step->address != SYS_tgkill && step->address != SYS_tkill &&
 	        step->address != SYS_rt_tgsigqueueinfo && step->address != SYS_kill)
 		return;
@@ -326,18 +422,45 @@ static void make_call(struct detector *d, uint32_t thread, const struct step *st
 
 static void return_from_call(struct detector *d, uint32_t thread, const struct step *step)
 {
+	uint64_t key;
+
 	if ((int64_t)step->before < 0)
 		return;
 	if (reads_descriptor(step))
-		acquire(d, thread, d->written);
-	if (step->address == SYS_futex && futex_waits(step->arguments[1]))
-		acquire(d, thread, *futex_at(d, step->arguments[0]));
+		hear(d, thread, step);
+	descriptors_follow(&d->descriptors, step);
+	if (handover_takes(step, &key))
+		acquire(d, thread, *handed_at(d, key));
+	if (handover_is_of_lock(step) && futex_word(d, step))
+		acquire(d, thread, futex_word(d, step)->released);
+	if (step->address == SYS_rt_sigtimedwait)
+		acquire(d, thread, d->signals[thread]);
+	if (step->address == SYS_mmap)
+		map(d, thread, step);
+}
+
+/* Blocks that the thread has freed before the position: as if it had stored to all of them. */
+static void free_blocks(struct detector *d, uint32_t thread, uint64_t position)
+{
+	uint32_t *next = &d->next_freed[thread];
+
+	for (; *next < d->accesses->threads[thread].steps.count; (*next)++) {
+		const struct step *step = step_at(d, thread, *next);
+		struct order_event event = {.thread = thread, .step = *next};
+		if (step->position >= position)
+			return;
+		compare(d, &event, step);
+		remember(d, &event, step);
+	}
 }
 
 static void run_event(struct detector *d, const struct order_event *event)
 {
 	const struct step *step = step_at(d, event->thread, event->step);
 	const struct accessing_thread *thread = &d->accesses->threads[event->thread];
+
+	if (!event->visible)
+		free_blocks(d, event->thread, step->position);
 
 	switch ((enum step_kind)step->kind) {
 	case STEP_START:
@@ -365,6 +488,9 @@ static void run_event(struct detector *d, const struct order_event *event)
 	case STEP_SIGNAL:
 		acquire(d, event->thread, d->signals[event->thread]);
 		break;
+	case STEP_END:
+		release(d, event->thread, &d->died, false);
+		break;
 	default:
 		break;
 	}
@@ -391,11 +517,16 @@ static void start_threads(struct detector *d)
 	d->clocks = calloc(d->threads, sizeof *d->clocks);
 	d->ends = calloc(d->threads, sizeof *d->ends);
 	d->signals = calloc(d->threads, sizeof *d->signals);
-	if (!d->clocks || !d->ends || !d->signals)
+	d->next_freed = calloc(d->threads, sizeof *d->next_freed);
+	if (!d->clocks || !d->ends || !d->signals || !d->next_freed)
 		abort();
 	for (uint32_t t = 0; t < d->threads; t++) {
+		uint32_t *first = &d->next_freed[t];
 		d->clocks[t] = new_clocks(d);
 		d->clocks[t][t] = 1;
+		*first = d->accesses->threads[t].steps.count;
+		while (*first && step_at(d, t, *first - 1)->kind == STEP_FREE)
+			--*first;
 	}
 }
 
@@ -413,31 +544,46 @@ static void forget(struct detector *d)
 		*word = (struct race_word){
 		        .synchronises = word->synchronises, .spins = word->spins, .writer = NO_THREAD};
 	}
-	for (uint32_t i = 0; i < d->futexes.count; i++)
-		free(d->futexes.items[i]);
-	vector_free(&d->futexes);
+	for (uint32_t i = 0; i < d->handed.count; i++)
+		free(d->handed.items[i]);
+	vector_free(&d->handed);
+	for (uint32_t i = 0; i < d->unmapped.count; i++)
+		free(d->unmapped.items[i].clocks);
+	vector_free(&d->unmapped);
+	free(d->died);
+	d->died = NULL;
 	vector_free(&d->visits);
 	index_deinit(&d->visit_index);
 	index_deinit(&d->race_index);
-	index_deinit(&d->futex_index);
-	d->visit_index = d->race_index = d->futex_index = (struct index){0};
-	free(d->written);
-	d->written = NULL;
+	index_deinit(&d->handed_index);
+	d->visit_index = d->race_index = d->handed_index = (struct index){0};
+	for (uint32_t i = 0; i < d->written.count; i++)
+		free(d->written.items[i]);
+	vector_free(&d->written);
+	descriptors_deinit(&d->descriptors);
+	d->descriptors = (struct descriptors){0};
 	free(d->clocks);
 	free(d->ends);
 	free(d->signals);
+	free(d->next_freed);
 }
 
-/* Those of the racing words that are atomic by their type synchronise; false: none is. */
+/* Those of the racing words that are atomic by their type, or by who accesses them, synchronise; false: none
+ * is. */
 static bool find_atomic(struct detector *d, race_atomic *is_atomic, void *context)
 {
 	bool found = false;
 
 	for (uint32_t i = 0; is_atomic && i < d->races->races.count; i++) {
 		const struct race *race = &d->races->races.items[i];
-		struct race_word *word = &d->words[step_at(d, race->first.thread, race->first.step)->word];
-		if (!word->synchronises && is_atomic(context, race->address))
-			found = word->synchronises = true;
+		const struct step *first = step_at(d, race->first.thread, race->first.step),
+		                  *second = step_at(d, race->second.thread, race->second.step);
+		struct race_word *word = &d->words[first->word];
+		uint8_t bytes = (first->reads | first->writes) & (second->reads | second->writes);
+		if (bytes & ~word->synchronises && is_atomic(context, race->address, first->pc, second->pc)) {
+			word->synchronises |= bytes;
+			found = true;
+		}
 	}
 	return found;
 }

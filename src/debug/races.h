@@ -8,6 +8,8 @@
  * processor a plain store releases and a plain load acquires: so unlock by mov and
  * atomic loads are seen as what they are); the making and the end of threads; futexes; signals that
  * are sent; and what is written to and read from descriptors.
+ *
+ * To free a block is to store to all of it, if allocations_note_frees has told who did.
  */
 #ifndef BUGNET_DEBUG_RACES_H
 #define BUGNET_DEBUG_RACES_H
@@ -34,9 +36,9 @@ struct races {
 	VECTOR(struct race) races; /* most suspicious first */
 };
 
-/* Says of an address in a race whether it is atomic by its type: then accesses to it are none, but
- * synchronise. May be NULL. */
-typedef bool race_atomic(void *context, uint64_t address);
+/* Says of an address in a race whether it is atomic, by its type or by the instructions that access it: then
+ * accesses to it are none, but synchronise. May be NULL. */
+typedef bool race_atomic(void *context, uint64_t address, uint64_t first_pc, uint64_t second_pc);
 
 void races_find(struct races *races, const struct accesses *accesses, const struct order *order,
         race_atomic *is_atomic, void *context);

@@ -35,6 +35,7 @@ void code_view_deinit(struct code_view *view)
 	vector_free(&view->extents);
 	index_deinit(&view->page_index);
 	code_history_deinit(&view->news);
+	vector_free(&view->gone);
 	mapped_files_deinit(&view->files);
 }
 
@@ -77,20 +78,46 @@ static struct code_page *get_page(struct code_view *view, uint64_t address)
 
 static uint32_t first_behind(const struct code_view *view, uint64_t address);
 
-/* Is anything known of [start, end)? */
-static bool is_known(const struct code_view *view, uint64_t start, uint64_t end)
+static bool page_has_code(const struct code_page *page, uint64_t start, uint64_t end)
+{
+	uint64_t at = page->address;
+	uint64_t from = start > at ? start - at : 0, to = end - at < CODE_PAGE ? end - at : CODE_PAGE;
+
+	return memchr(page->known + from, true, to - from);
+}
+
+/* Is there code in [start, end), as far as is known? */
+static bool has_code(const struct code_view *view, uint64_t start, uint64_t end)
 {
 	uint32_t extent = first_behind(view, start);
 
 	if (extent < view->extents.count && view->extents.items[extent].start < end)
 		return true;
+	if ((end - start) / CODE_PAGE > view->pages.count) {
+		for (uint32_t i = 0; i < view->pages.count; i++) {
+			const struct code_page *page = view->pages.items[i];
+			if (page->address < end && start < page->address + CODE_PAGE &&
+			        page_has_code(page, start, end))
+				return true;
+		}
+		return false;
+	}
 	for (uint64_t at = start & -CODE_PAGE; at < end; at += CODE_PAGE) {
 		const struct code_page *page = find_page(view, at);
-		uint64_t from = start > at ? start - at : 0, to = end - at < CODE_PAGE ? end - at : CODE_PAGE;
-		if (page && memchr(page->known + from, true, to - from))
+		if (page && page_has_code(page, start, end))
 			return true;
 	}
 	return false;
+}
+
+/* Is there, or was there once? */
+static bool is_known(const struct code_view *view, uint64_t start, uint64_t end)
+{
+	for (uint32_t i = 0; i < view->buried_count; i++) {
+		if (view->buried[i].start < end && start < view->buried[i].end)
+			return true;
+	}
+	return has_code(view, start, end);
 }
 
 static void add_bytes(struct code_view *view, const struct runner *runner, const struct mapping *mapping,
@@ -143,24 +170,24 @@ static struct code_extent cut(struct code_extent extent, uint64_t start, uint64_
 	return extent;
 }
 
-/* The new extent replaces what others say about its addresses. */
-static void put_extent(struct code_view *view, const struct code_extent *new)
+/* The new extent, or NULL, replaces what others say about [start, end). */
+static void replace_extents(
+        struct code_view *view, uint64_t start, uint64_t end, const struct code_extent *new)
 {
 	struct code_view before = *view;
 
 	memset(&view->extents, 0, sizeof view->extents);
 	for (uint32_t i = 0; i < before.extents.count; i++) {
 		struct code_extent old = before.extents.items[i];
-		if (old.start < new->start)
-			vector_push(&view->extents,
-			        cut(old, old.start, old.end < new->start ? old.end : new->start));
+		if (old.start < start)
+			vector_push(&view->extents, cut(old, old.start, old.end < start ? old.end : start));
 	}
-	vector_push(&view->extents, *new);
+	if (new)
+		vector_push(&view->extents, *new);
 	for (uint32_t i = 0; i < before.extents.count; i++) {
 		struct code_extent old = before.extents.items[i];
-		if (old.end > new->end)
-			vector_push(&view->extents,
-			        cut(old, old.start > new->end ? old.start : new->end, old.end));
+		if (old.end > end)
+			vector_push(&view->extents, cut(old, old.start > end ? old.start : end, old.end));
 	}
 	vector_free(&before.extents);
 }
@@ -235,7 +262,7 @@ static bool add_file(struct code_view *view, const struct runner *runner, const 
 		return false;
 	bool replaces = is_known(view, extent.start, extent.end);
 	mapped_files_note(&view->files, file, &runner->memory->maps);
-	put_extent(view, &extent);
+	replace_extents(view, extent.start, extent.end, &extent);
 	add_piece(view, runner,
 	        (struct code_piece){.address = extent.start,
 	                .size = extent.end - extent.start,
@@ -244,6 +271,89 @@ static bool add_file(struct code_view *view, const struct runner *runner, const 
 	        replaces);
 	settle_pages(view, runner, &extent, mapping);
 	return true;
+}
+
+/* ---- what goes ---- */
+
+static void forget_page(struct code_view *view, uint32_t number)
+{
+	struct code_page *page = view->pages.items[number], *last = view->pages.items[--view->pages.count];
+
+	index_remove(&view->page_index, page->address);
+	if (page != last) {
+		view->pages.items[number] = last;
+		index_change(&view->page_index, last->address, number);
+	}
+	free(page);
+}
+
+static void forget_pages(struct code_view *view, uint64_t start, uint64_t end)
+{
+	if ((end - start) / CODE_PAGE < view->pages.count) {
+		for (uint64_t at = start; at < end; at += CODE_PAGE) {
+			uint32_t found = index_find(&view->page_index, at);
+			if (found != INDEX_NONE)
+				forget_page(view, found);
+		}
+		return;
+	}
+	for (uint32_t i = view->pages.count; i-- > 0;) {
+		if (view->pages.items[i]->address >= start && view->pages.items[i]->address < end)
+			forget_page(view, i);
+	}
+}
+
+/* Two that are next to each other become one, with what lies between them: those that are closest. */
+static void bury_closer(struct code_view *view)
+{
+	uint32_t best = 0;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i + 1 < view->buried_count; i++) {
+		uint64_t between = view->buried[i + 1].start - view->buried[i].end;
+		if (between < least) {
+			least = between;
+			best = i;
+		}
+	}
+	view->buried[best].end = view->buried[best + 1].end;
+	memmove(&view->buried[best + 1], &view->buried[best + 2],
+	        (--view->buried_count - best - 1) * sizeof view->buried[0]);
+}
+
+static void bury(struct code_view *view, uint64_t start, uint64_t end)
+{
+	struct range *buried = view->buried;
+	uint32_t first = 0, last;
+
+	if (view->buried_count == CODE_VIEW_BURIED)
+		bury_closer(view);
+	while (first < view->buried_count && buried[first].end < start)
+		first++;
+	/* [first, last) touch it, and become one with it */
+	for (last = first; last < view->buried_count && buried[last].start <= end; last++) {
+		start = buried[last].start < start ? buried[last].start : start;
+		end = buried[last].end > end ? buried[last].end : end;
+	}
+	memmove(&buried[first + 1], &buried[last], (view->buried_count - last) * sizeof *buried);
+	view->buried_count += 1 - (last - first);
+	buried[first] = (struct range){start, end};
+}
+
+void code_view_gone(struct code_view *view, uint64_t start, uint64_t end)
+{
+	if (!has_code(view, start, end))
+		return;
+	replace_extents(view, start, end, NULL);
+	forget_pages(view, start, end);
+	bury(view, start, end);
+	if (!view->keeps_gone)
+		return;
+	/* Who made a keyframe before this needs what was there, who makes one from now on does not. */
+	code_history_skip(&view->news, 1);
+	view->replaced = ++view->count;
+	vector_push(&view->gone, (struct code_gone){start, end, view->count});
+	mapped_files_gone(&view->files, start, end, view->count);
 }
 
 /* ---- all of it ---- */

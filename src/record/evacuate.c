@@ -104,8 +104,8 @@ static void set_evacuating(const struct evacuee *evacuees, unsigned count, uint3
 		__atomic_store_n(&evacuees[i].channel->evacuating, value, __ATOMIC_SEQ_CST);
 }
 
-struct evacuation *evacuation_begin(const struct space *space, const struct evacuee *evacuees, unsigned count,
-        struct stragglers *stragglers)
+enum halt_outcome evacuation_begin(struct evacuation **begun, const struct space *space,
+        const struct evacuee *evacuees, unsigned count, struct stragglers *stragglers)
 {
 	struct evacuation *evacuation = calloc(1, sizeof *evacuation);
 	enum halt_outcome outcome = HALT_UNSAFE;
@@ -114,18 +114,21 @@ struct evacuation *evacuation_begin(const struct space *space, const struct evac
 		abort();
 	evacuation->space = space;
 	evacuation->stragglers = stragglers;
-	for (unsigned i = 0; i < ATTEMPTS && outcome == HALT_UNSAFE; i++) {
+	/* One that did not stop in time is still on its way to that. */
+	for (unsigned i = 0; i < ATTEMPTS && outcome == HALT_UNSAFE && !stragglers->count; i++) {
 		set_evacuating(evacuees, count, 1);
 		outcome = attempt(evacuation, evacuees, count);
-		if (outcome == HALT_SAFE)
-			return evacuation;
+		if (outcome == HALT_SAFE) {
+			*begun = evacuation;
+			return outcome;
+		}
 		set_evacuating(evacuees, count, 0);
 		let_go(evacuation);
 		nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
 	}
 	vector_free(&evacuation->threads);
 	free(evacuation);
-	return NULL;
+	return stragglers->count ? HALT_UNSAFE : outcome;
 }
 
 void evacuation_end(struct evacuation *evacuation, const struct evacuee *evacuees, unsigned count)

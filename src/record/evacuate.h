@@ -22,9 +22,12 @@ struct evacuee {
 
 struct evacuation;
 
-/* NULL when they cannot all be stopped like that: a debugger has one of them, or one is stuck. */
-struct evacuation *evacuation_begin(const struct space *space, const struct evacuee *evacuees, unsigned count,
-        struct stragglers *stragglers);
+/*
+ * HALT_SAFE, with an evacuation. HALT_UNSAFE: not now, as one does not come to a place like that, or does not
+ * stop in time: there may be no processor for it. HALT_REFUSED: never, a debugger has one of them.
+ */
+enum halt_outcome evacuation_begin(struct evacuation **begun, const struct space *space,
+        const struct evacuee *evacuees, unsigned count, struct stragglers *stragglers);
 /* Lets them go on. */
 void evacuation_end(struct evacuation *evacuation, const struct evacuee *evacuees, unsigned count);
 

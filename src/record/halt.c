@@ -5,6 +5,7 @@
  */
 #include "record/halt.h"
 
+#include <asm/processor-flags.h>
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
@@ -14,10 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/process_facts.h"
+#include "record/user_registers.h"
 #include "record/vector.h"
 #include "target/directory.h"
 
 #define STEPS_TO_BOUNDARY 1000
+#define STEPS_TO_ANOTHER  100
 #define STOP_POLLS        2000 /* for a thread to stop */
 #define POLL_NANOSECONDS  50000
 
@@ -33,7 +37,7 @@ static enum halt_outcome wait_for_stop(struct halted *thread)
 		if (pid < 0 || (pid > 0 && !WIFSTOPPED(status)))
 			return HALT_GONE;
 		if (pid > 0) {
-			if (status >> 16 == 0 && WSTOPSIG(status) != SIGTRAP)
+			if (status >> 16 == 0)
 				thread->signal = WSTOPSIG(status);
 			thread->stopped = status >> 16 && WSTOPSIG(status) != SIGTRAP;
 			return HALT_SAFE;
@@ -44,12 +48,21 @@ static enum halt_outcome wait_for_stop(struct halted *thread)
 	return HALT_REFUSED;
 }
 
+/* The kernel refuses one that has ended, and whose rest is still there, like one that somebody else traces.
+ */
+static bool is_dead(pid_t tid)
+{
+	char stat[PROCESS_STAT_SIZE];
+
+	return !process_stat(tid, stat) || *stat == 'Z' || *stat == 'X';
+}
+
 enum halt_outcome halt_stop(
         struct halted *thread, pid_t tid, const struct memory *memory, struct stragglers *stragglers)
 {
 	*thread = (struct halted){.tid = tid, .memory = memory};
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
-		return errno == ESRCH ? HALT_GONE : HALT_REFUSED;
+		return errno == ESRCH || is_dead(tid) ? HALT_GONE : HALT_REFUSED;
 	bool dying = ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0;
 	enum halt_outcome outcome = dying ? HALT_GONE : wait_for_stop(thread);
 	if (dying || outcome == HALT_REFUSED)
@@ -136,17 +149,13 @@ static bool move_to(const struct space *space, const struct halted *thread, cons
         const struct place *place, uint64_t entry)
 {
 	uint64_t own = space->segments[0].layout.base + LAYOUT_THREADS + r->gs_base, stack;
-	struct registers registers = {
-	        .gpr = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi, r->r8, r->r9, r->r10,
-	                r->r11, r->r12, r->r13, r->r14, r->r15},
-	        .pc = place->pc,
-	        .flags = r->eflags,
-	};
+	struct registers registers = registers_from_user(r);
 	uint64_t none = 0, counter = place->slots + r->gs_base + SLOT_POSITION * 8, position;
 
 	if (pread(thread->memory->mem_fd, &position, sizeof position, (off_t)counter) != sizeof position)
 		return false;
 	position += (uint64_t)(int64_t)place->executed;
+	registers.pc = place->pc;
 	if (!write_memory(thread, counter, &position, sizeof position) ||
 	        !write_memory(thread, own + THREAD_REGS, &registers, sizeof registers) ||
 	        !write_memory(thread, own + SLOT_TARGET * 8, &none, sizeof none) ||
@@ -159,6 +168,12 @@ static bool move_to(const struct space *space, const struct halted *thread, cons
 	       set_register(thread, offsetof(struct user_regs_struct, eflags), 2);
 }
 
+void halt_put(const struct space *space, const struct halted *thread, uint64_t entry)
+{
+	set_register(thread, offsetof(struct user_regs_struct, rip), space->segments[0].layout.base + entry);
+	set_register(thread, offsetof(struct user_regs_struct, orig_rax), (uint64_t)-1);
+}
+
 /* One instruction on; false when something else happened, and the thread runs on with it. */
 static bool step(struct halted *thread)
 {
@@ -167,9 +182,12 @@ static bool step(struct halted *thread)
 	if (ptrace(PTRACE_SINGLESTEP, thread->tid, 0, 0) < 0 || waitpid(thread->tid, &status, __WALL) < 0 ||
 	        !WIFSTOPPED(status))
 		return false;
-	if (status >> 16 || WSTOPSIG(status) == SIGTRAP)
+	siginfo_t info;
+	if (status >> 16 ||
+	        (WSTOPSIG(status) == SIGTRAP && ptrace(PTRACE_GETSIGINFO, thread->tid, 0, &info) == 0 &&
+	                info.si_code == TRAP_TRACE))
 		return true;
-	thread->signal = WSTOPSIG(status);
+	thread->signal = WSTOPSIG(status); /* also the program's own int3 */
 	return false;
 }
 
@@ -192,12 +210,13 @@ static bool fault_pending(pid_t tid)
 	return count < 0;
 }
 
-enum halt_outcome halt_settle(const struct space *space, struct halted *thread, uint64_t entry, bool *moved)
+static enum halt_outcome settle(const struct space *space, struct halted *thread, uint64_t entry, bool *moved)
 {
 	const struct segment_layout *first = &space->segments[0].layout;
 	struct user_regs_struct r;
 	uint32_t word;
 	struct place place;
+	uint64_t first_pc = 0;
 
 	*moved = false;
 	for (unsigned i = 0; i < STEPS_TO_BOUNDARY; i++) {
@@ -209,10 +228,15 @@ enum halt_outcome halt_settle(const struct space *space, struct halted *thread, 
 		if (!program_place(space, r.rip, &place))
 			return read_word(thread, own + THREAD_PARKED, &word) && word ? HALT_SAFE
 			                                                             : HALT_UNSAFE;
+		/* The stub is about to take it out itself, or a trap of the program's own TF does. */
 		if (!read_word(thread, own + THREAD_STEPPING, &word) || word || thread->signal ||
-		        fault_pending(thread->tid))
-			return HALT_UNSAFE; /* the stub is about to take it out itself */
-		if (place.boundary) {
+		        (r.eflags & X86_EFLAGS_TF) || fault_pending(thread->tid))
+			return HALT_UNSAFE;
+		if (i == 0)
+			first_pc = place.pc;
+		/* A branch to itself is another instruction, too, some time. */
+		bool enough = !thread->further || place.pc != first_pc || i >= STEPS_TO_ANOTHER;
+		if (place.boundary && enough) {
 			*moved = move_to(space, thread, &r, &place, entry);
 			return *moved ? HALT_SAFE : HALT_UNSAFE;
 		}
@@ -220,6 +244,25 @@ enum halt_outcome halt_settle(const struct space *space, struct halted *thread, 
 			return HALT_UNSAFE;
 	}
 	return HALT_UNSAFE;
+}
+
+/*
+ * The kernel forces the trap of a step on a thread that blocks SIGTRAP, and forgets the process's handler for
+ * it then, although only we get to see the trap. So it is not blocked meanwhile.
+ */
+enum halt_outcome halt_settle(const struct space *space, struct halted *thread, uint64_t entry, bool *moved)
+{
+	uint64_t mask, open, trap = 1ul << (SIGTRAP - 1);
+
+	if (ptrace(PTRACE_GETSIGMASK, thread->tid, sizeof mask, &mask) < 0)
+		return HALT_UNSAFE;
+	open = mask & ~trap;
+	if (open != mask)
+		ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof open, &open);
+	enum halt_outcome outcome = settle(space, thread, entry, moved);
+	if (open != mask)
+		ptrace(PTRACE_SETSIGMASK, thread->tid, sizeof mask, &mask);
+	return outcome;
 }
 
 /* ---- letting go ---- */

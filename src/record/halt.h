@@ -15,6 +15,8 @@ struct halted {
 	pid_t tid;
 	int signal;   /* that it was about to receive */
 	bool stopped; /* as the whole process is, by a signal of job control */
+	bool further; /* halt_settle: it must come to another instruction than the one it is at, which a load
+	                 that missed may have begun */
 	const struct memory *memory;
 };
 
@@ -42,6 +44,8 @@ enum halt_outcome halt_stop(
  * address of the code cache.
  */
 enum halt_outcome halt_settle(const struct space *space, struct halted *thread, uint64_t entry, bool *moved);
+/* Puts it at `entry`, wherever it is. */
+void halt_put(const struct space *space, const struct halted *thread, uint64_t entry);
 /* Where it is settled: what the x87 unit remembers of the code cache becomes the program's. */
 void halt_mend_x87(const struct space *space, const struct halted *thread);
 /* It goes on, also with a system call that ended only because it was stopped. */

@@ -52,6 +52,37 @@ void index_add(struct index *index, uint64_t key, uint32_t value)
 	index->count++;
 }
 
+static uint32_t slot_of(const struct index *index, uint64_t key)
+{
+	uint32_t i = hash(key);
+
+	while (index->slots[i & (index->capacity - 1)].key != key ||
+	        index->slots[i & (index->capacity - 1)].value == INDEX_NONE)
+		i++;
+	return i & (index->capacity - 1);
+}
+
+void index_change(struct index *index, uint64_t key, uint32_t value)
+{
+	index->slots[slot_of(index, key)].value = value;
+}
+
+/* Those behind it that would not be found across the hole move up. */
+void index_remove(struct index *index, uint64_t key)
+{
+	uint32_t mask = index->capacity - 1, hole = slot_of(index, key);
+
+	for (uint32_t i = hole + 1; index->slots[i & mask].value != INDEX_NONE; i++) {
+		uint32_t wanted = hash(index->slots[i & mask].key) & mask;
+		if (((i - wanted) & mask) < ((i - hole) & mask))
+			continue;
+		index->slots[hole] = index->slots[i & mask];
+		hole = i & mask;
+	}
+	index->slots[hole] = (struct index_slot){UINT64_MAX, INDEX_NONE};
+	index->count--;
+}
+
 void index_copy(struct index *index, const struct index *from)
 {
 	*index = *from;

@@ -1,4 +1,4 @@
-/* A hash index from 64-bit keys to the positions of records in a vector. Nothing is ever removed. */
+/* A hash index from 64-bit keys to the positions of records in a vector. */
 #ifndef BUGNET_RECORD_INDEX_H
 #define BUGNET_RECORD_INDEX_H
 
@@ -19,6 +19,9 @@ struct index {
 
 uint32_t index_find(const struct index *index, uint64_t key);
 void index_add(struct index *index, uint64_t key, uint32_t value);
+/* The key is there. */
+void index_change(struct index *index, uint64_t key, uint32_t value);
+void index_remove(struct index *index, uint64_t key);
 void index_copy(struct index *index, const struct index *from);
 void index_deinit(struct index *index);
 

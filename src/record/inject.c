@@ -12,8 +12,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "record/attach.h"
 #include "record/shadow_plan.h"
 #include "record/tracee.h"
+#include "record/user_registers.h"
 #include "record/why.h"
 
 #define MEGABYTE         (1ul << 20)
@@ -61,6 +63,11 @@ static uint64_t read_auxv(pid_t pid, uint64_t type)
 			return auxv[i].a_un.a_val;
 	}
 	return 0;
+}
+
+uint64_t inject_vdso(pid_t pid)
+{
+	return read_auxv(pid, AT_SYSINFO_EHDR);
 }
 
 /* ---- where the segments go ---- */
@@ -164,6 +171,14 @@ static void tell_apart(const struct maps *maps, struct segment_layout layouts[2]
 		layouts[0].base = lower;
 }
 
+/* An address of the program's first stack: where it is now it may have switched to another. */
+static uint64_t stack_of(const struct tracee *tracee)
+{
+	uint64_t random = read_auxv(tracee->pid, AT_RANDOM);
+
+	return random ? random : tracee->registers.rsp;
+}
+
 static bool plan_placement(const struct tracee *tracee, const struct maps *maps, uint64_t vdso,
         const struct cache_size *size, bool record, struct placement *placement)
 {
@@ -192,7 +207,7 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 	}
 	placement->file_size = space_plan(placement->layouts, placement->count, threads, size->code, logs);
 	if (record) {
-		shadow_plan(&placement->shadow, maps, hint, tracee->registers.rsp, low, high);
+		shadow_plan(&placement->shadow, maps, hint, stack_of(tracee), low, high);
 		placement->threads = placement->shadow.thread_count;
 	}
 	return true;
@@ -253,29 +268,55 @@ static int create_memfd(struct tracee *tracee, int *target_fd)
 	return own < 0 ? -errno : own;
 }
 
+static int64_t map_exactly(struct tracee *tracee, struct range range, int protection)
+{
+	int64_t at =
+	        tracee_syscall(tracee, SYS_mmap, range.start, range.end - range.start, (uint64_t)protection,
+	                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+
+	return at == (int64_t)range.start ? 0 : at < 0 ? at : -EEXIST;
+}
+
+/* The parts of our memory in the target: segments, then shadows of the first thread. */
+static unsigned part_count(const struct placement *placement)
+{
+	return placement->count + placement->shadow.window_count;
+}
+
+static struct range part(const struct placement *placement, unsigned number)
+{
+	const struct shadow_plan *shadow = &placement->shadow;
+	const struct segment_layout *layout = &placement->layouts[number];
+
+	if (number < placement->count)
+		return (struct range){layout->base, layout->base + layout->size};
+	return shadow_range(shadow->windows[number - placement->count], shadow->distances[1]);
+}
+
 static int map_in_target(struct tracee *tracee, const struct placement *placement, int target_fd)
 {
-	for (unsigned i = 0; i < placement->count; i++) {
-		const struct segment_layout *layout = &placement->layouts[i];
-		int64_t at = tracee_syscall(tracee, SYS_mmap, layout->base, layout->size, PROT_NONE,
-		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
-		if (at != (int64_t)layout->base)
-			return at < 0 ? (int)at : -EEXIST;
-	}
-	const struct shadow_plan *shadow = &placement->shadow;
-	for (unsigned i = 0; i < shadow->window_count; i++) {
-		struct range first = shadow_range(shadow->windows[i], shadow->distances[1]);
-		uint64_t start = first.start, end = first.end;
-		int64_t at = tracee_syscall(tracee, SYS_mmap, start, end - start, PROT_READ | PROT_WRITE,
-		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
-		if (at != (int64_t)start)
-			return at < 0 ? (int)at : -EEXIST;
-		tracee_syscall(tracee, SYS_madvise, start, end - start, MADV_DONTDUMP, 0, 0, 0);
+	unsigned count = part_count(placement), mapped = 0;
+	int64_t error = 0;
+
+	for (; !error && mapped < count; mapped += !error) {
+		struct range range = part(placement, mapped);
+		bool segment = mapped < placement->count;
+		error = map_exactly(tracee, range, segment ? PROT_NONE : PROT_READ | PROT_WRITE);
+		if (!error && !segment)
+			tracee_syscall(tracee, SYS_madvise, range.start, range.end - range.start,
+			        MADV_DONTDUMP, 0, 0, 0);
 	}
 	uint64_t base = placement->layouts[0].base;
-	int64_t at = tracee_syscall(tracee, SYS_mmap, base, LAYOUT_PROCESS, PROT_READ | PROT_EXEC,
-	        MAP_SHARED | MAP_FIXED, (uint64_t)target_fd, 0);
-	return at == (int64_t)base ? 0 : (int)at;
+	if (!error) {
+		int64_t at = tracee_syscall(tracee, SYS_mmap, base, LAYOUT_PROCESS, PROT_READ | PROT_EXEC,
+		        MAP_SHARED | MAP_FIXED, (uint64_t)target_fd, 0);
+		error = at == (int64_t)base ? 0 : at;
+	}
+	while (error && mapped-- > 0) {
+		struct range range = part(placement, mapped);
+		tracee_syscall(tracee, SYS_munmap, range.start, range.end - range.start, 0, 0, 0, 0);
+	}
+	return (int)error;
 }
 
 static void fill_info(struct space *space, const struct placement *placement, const struct injection *options,
@@ -292,6 +333,8 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->count = options->count;
 	info->cpu_level = options->cpu_level;
 	info->first_distance = THREAD_STRIDE;
+	if (options->attachment)
+		info->adopted = options->attachment->count;
 	if (options->replay)
 		info->mode = MODE_REPLAY;
 	if (options->record) {
@@ -299,7 +342,11 @@ static void fill_info(struct space *space, const struct placement *placement, co
 		info->mode = MODE_RECORD;
 		info->dictionary_bits = options->dictionary_bits;
 		info->interval = options->interval;
+		info->puts_off = options->puts_off;
 		info->bound = options->bound;
+		info->save_call_count = options->save_call_count;
+		for (uint32_t k = 0; k < options->save_call_count; k++)
+			info->save_calls[k] = options->save_calls[k];
 		info->low_memory = shadow->low_memory;
 		info->window_count = shadow->window_count;
 		memcpy(info->windows, shadow->windows, sizeof info->windows);
@@ -310,12 +357,7 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->pid = tracee->pid;
 	info->space = space->id;
 	info->program_gs = r->gs_base;
-	info->registers = (struct registers){
-	        .gpr = {r->rax, r->rcx, r->rdx, r->rbx, r->rsp, r->rbp, r->rsi, r->rdi, r->r8, r->r9, r->r10,
-	                r->r11, r->r12, r->r13, r->r14, r->r15},
-	        .pc = r->rip,
-	        .flags = r->eflags,
-	};
+	info->registers = registers_from_user(r);
 }
 
 static struct space *install(struct tracee *tracee, const struct placement *placement,
@@ -340,6 +382,7 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	int error = map_in_target(tracee, placement, target_fd);
 	if (error) {
 		space_destroy(space);
+		tracee_syscall(tracee, SYS_close, (uint64_t)target_fd, 0, 0, 0, 0, 0);
 		return NO_SPACE(
 		        why, why_size, "cannot map the code cache: %s; see 'ulimit -v'", strerror(-error));
 	}
@@ -349,6 +392,8 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	if (options->replay)
 		space->mode = TRANSLATE_REPLAY;
 	space->low_memory = placement->shadow.low_memory;
+	if (options->attachment)
+		attachment_describe(options->attachment, space);
 	tracee->registers.rip = placement->layouts[0].base + header->start;
 	/* Not in a system call as far as the kernel is concerned: nothing to restart. */
 	tracee->registers.orig_rax = (uint64_t)-1;
@@ -358,7 +403,7 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 struct space *inject(
         pid_t pid, struct memory *memory, const struct injection *options, char *why, size_t why_size)
 {
-	uint64_t vdso = read_auxv(pid, AT_SYSINFO_EHDR);
+	uint64_t vdso = inject_vdso(pid);
 	struct tracee tracee;
 	struct placement placement = {0};
 
@@ -369,6 +414,8 @@ struct space *inject(
 		return NO_SPACE(why, why_size, "cannot look at it: %s", strerror(-error));
 	if (tracee.registers.cs != CODE_SELECTOR_64)
 		return NO_SPACE(why, why_size, "it is not a 64-bit program");
+	if (options->attachment)
+		tracee.registers = options->attachment->items[0].registers;
 
 	uint64_t left = address_space_left(pid, &memory->maps);
 	struct space *space = NULL;
@@ -407,7 +454,7 @@ struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_l
 	struct tracee tracee;
 
 	memcpy(placement.layouts, layouts, count * sizeof *layouts);
-	int error = tracee_init(&tracee, pid, memory->mem_fd, read_auxv(pid, AT_SYSINFO_EHDR));
+	int error = tracee_init(&tracee, pid, memory->mem_fd, inject_vdso(pid));
 	if (error)
 		return NO_SPACE(why, why_size, "cannot look at it: %s", strerror(-error));
 	struct space *space = install(&tracee, &placement, options, why, why_size);
@@ -423,6 +470,6 @@ void inject_exit(pid_t pid, struct memory *memory, int status)
 {
 	struct tracee tracee;
 
-	if (tracee_init(&tracee, pid, memory->mem_fd, read_auxv(pid, AT_SYSINFO_EHDR)) == 0)
+	if (tracee_init(&tracee, pid, memory->mem_fd, inject_vdso(pid)) == 0)
 		tracee_syscall(&tracee, SYS_exit_group, (uint64_t)status, 0, 0, 0, 0, 0);
 }

@@ -1,6 +1,7 @@
 /*
  * The way in: a process that stands at the first instruction of a new image,
- * stopped by ptrace, gets its code cache and the stub, and is set on its way.
+ * stopped by ptrace, gets its code cache and the stub, and is set on its way. The same for one
+ * that is stopped wherever it was: see attach.h.
  */
 #ifndef BUGNET_RECORD_INJECT_H
 #define BUGNET_RECORD_INJECT_H
@@ -20,8 +21,12 @@ struct injection {
 	bool record;
 	bool replay; /* see inject_at */
 	uint32_t dictionary_bits;
-	uint64_t interval; /* instructions between keyframes */
-	uint32_t bound;    /* of stretches that one may lean on */
+	uint64_t interval;                  /* instructions between keyframes, */
+	bool puts_off;                      /* more where they are costly */
+	uint32_t bound;                     /* of stretches that one may lean on */
+	const struct save_call *save_calls; /* that are told before they are made */
+	uint32_t save_call_count;
+	const struct attachment *attachment; /* of a program that is running already, or NULL */
 };
 
 /*
@@ -33,6 +38,8 @@ struct space *inject(
 /* The same with segments at given places, for replay. */
 struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts,
         unsigned count, uint64_t threads, const struct injection *options, char *why, size_t why_size);
+/* Where the process has its vdso, or 0. */
+uint64_t inject_vdso(pid_t pid);
 /* Ends a process that stands at its first instruction. */
 void inject_exit(pid_t pid, struct memory *memory, int status);
 

@@ -12,10 +12,9 @@
 
 struct keyframe_thread {
 	uint32_t id;       /* in the recording */
-	uint64_t position; /* when it was last looked at, */
-	uint64_t time;     /* which was then */
-	uint64_t next;     /* when to look again */
-	double pace;       /* ns for an instruction, as last seen */
+	uint64_t position; /* when it was last looked at */
+	uint64_t next;     /* when to look again; */
+	bool unwatched;    /* or when it tells that it goes on */
 	uint64_t patience; /* how long to wait for it to come by itself */
 };
 
@@ -31,8 +30,19 @@ struct keyframe_process {
 	const struct space *space;
 	uint8_t *logs; /* by thread number, LOG_STRIDE each */
 	struct recorder *recorder;
-	uint64_t interval; /* instructions; UINT64_MAX: they do not count */
 };
+
+/*
+ * How far the thread with this number is, if it waits, in a system call or for the supervisor: it has
+ * executed everything before `position`. False: it runs, or nobody can tell.
+ */
+bool keyframes_waits(const struct keyframe_process *process, unsigned number, uint64_t *position);
+
+/* Instructions that the thread with this number has executed, about; false: nobody can tell. */
+bool keyframes_position(const struct keyframe_process *process, unsigned number, uint64_t *position);
+/* The same, and more: where it is, whatever it does, and thread.parked. False: nobody can tell. */
+bool keyframes_place(
+        const struct keyframe_process *process, unsigned number, uint64_t *position, uint32_t *parked);
 
 /* To be called when it is time (watch->next). */
 void keyframes_look(struct keyframe_watch *watch, const struct keyframe_process *process, uint64_t now,

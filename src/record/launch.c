@@ -36,7 +36,7 @@ static void raise_limit(int resource)
 }
 
 /* The supervisor keeps stderr for its messages and lets go of everything else that is the program's. */
-static void detach_supervisor(int ready_fd)
+static void detach_supervisor(int ready_fd, int debugger)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -46,7 +46,7 @@ static void detach_supervisor(int ready_fd)
 		dup2(null, 1);
 	}
 	for (int fd = 3; fd < 1024; fd++) {
-		if (fd != ready_fd)
+		if (fd != ready_fd && fd != debugger)
 			close(fd);
 	}
 	if (chdir("/") < 0) {
@@ -73,7 +73,9 @@ static _Noreturn void run_supervisor(
 	        .children = options->children,
 	        .count = options->count,
 	        .cache = options->cache,
-	        .record = options->record};
+	        .record = options->record,
+	        .debugged = options->debugged,
+	        .debugger = options->debugger};
 	char byte;
 
 	/* The program's ends: when it is killed before it comes to tell us, the read must see that. */
@@ -81,7 +83,7 @@ static _Noreturn void run_supervisor(
 	close(ready[0]);
 	if (read(go_fd, &byte, 1) != 1)
 		_exit(1);
-	detach_supervisor(ready_fd);
+	detach_supervisor(ready_fd, options->debugged ? options->debugger : -1);
 	_exit(supervise(program, &supervisor, ready_fd));
 }
 

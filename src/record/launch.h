@@ -16,6 +16,8 @@ struct launch_options {
 	bool count;          /* print how many instructions were executed */
 	uint64_t cache;      /* bytes of translated code to keep; 0: as much as there is room for */
 	const struct recorder_options *record; /* how to record it; NULL: only run it */
+	bool debugged;                         /* see struct supervisor_options */
+	int debugger;
 };
 
 /*

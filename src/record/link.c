@@ -7,6 +7,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* A chain costs a line of the instruction cache for every thunk that is passed: more than that are spread. */
+#define CROWDED (BRANCH_TABLE_ENTRIES / 4)
 
 uint32_t entry_for(struct space *space, uint64_t pc)
 {
@@ -199,15 +203,15 @@ int entry_unlink(struct space *space, uint32_t entry)
 
 /* ---- thunks ---- */
 
-static uint64_t *table_slot(const struct space_segment *segment, uint64_t pc)
+static uint64_t *table_slot(const struct space_segment *segment, unsigned table, uint64_t pc)
 {
-	return (uint64_t *)(segment->memory + LAYOUT_TABLE) + (pc & (BRANCH_TABLE_ENTRIES - 1));
+	return (uint64_t *)(segment->memory + LAYOUT_TABLE) + table * BRANCH_TABLE_ENTRIES +
+	       (pc & (BRANCH_TABLE_ENTRIES - 1));
 }
 
-static uint32_t *chain_of(const struct space *space, const struct space_thunk *thunk)
+static uint32_t *chain_in(const struct space_segment *segment, unsigned table, uint64_t pc)
 {
-	uint64_t pc = space->entries.items[thunk->entry].pc;
-	return &space->segments[thunk->segment].chains[pc & (BRANCH_TABLE_ENTRIES - 1)];
+	return &segment->chains[table * BRANCH_TABLE_ENTRIES + (pc & (BRANCH_TABLE_ENTRIES - 1))];
 }
 
 /* Where a chain goes on: to a thunk (index + 1), or out. */
@@ -217,49 +221,94 @@ static uint64_t chain_target(const struct space *space, const struct space_segme
 	             : segment->routines[ROUTINE_MISS];
 }
 
-void chain_thunk(struct space *space, uint32_t number)
+static void chain_into(struct space *space, uint32_t number, unsigned table)
 {
 	struct space_thunk *thunk = &space->thunks.items[number];
 	struct space_segment *segment = &space->segments[thunk->segment];
-	uint32_t *head = chain_of(space, thunk);
+	uint64_t pc = space->entries.items[thunk->entry].pc;
+	uint32_t *head = chain_in(segment, table, pc);
 
-	if (thunk->chained)
-		return;
 	thunk->next = *head;
+	thunk->table = (uint8_t)table;
 	thunk->chained = true;
 	patch_rel32(segment, thunk->next_field, chain_target(space, segment, thunk->next));
 	*head = number + 1;
-	__atomic_store_n(table_slot(segment, space->entries.items[thunk->entry].pc),
-	        code_address(segment, thunk->offset), __ATOMIC_RELEASE);
-	space->counters.indirect_entries++;
+	__atomic_store_n(
+	        table_slot(segment, table, pc), code_address(segment, thunk->offset), __ATOMIC_RELEASE);
+	segment->chained++;
 }
 
 void unchain_thunk(struct space *space, uint32_t number)
 {
 	struct space_thunk *thunk = &space->thunks.items[number];
 	struct space_segment *segment = &space->segments[thunk->segment];
-	uint32_t *link = chain_of(space, thunk), before = 0;
+	uint64_t pc = space->entries.items[thunk->entry].pc;
 
 	if (!thunk->chained)
 		return;
+	uint32_t *link = chain_in(segment, thunk->table, pc), before = 0;
 	while (*link != number + 1) {
 		before = *link;
 		link = &space->thunks.items[*link - 1].next;
 	}
 	*link = thunk->next;
 	thunk->chained = false;
+	segment->chained--;
 	uint64_t target = chain_target(space, segment, thunk->next);
 	if (before)
 		patch_rel32(segment, space->thunks.items[before - 1].next_field, target);
 	else
-		__atomic_store_n(
-		        table_slot(segment, space->entries.items[thunk->entry].pc), target, __ATOMIC_RELEASE);
+		__atomic_store_n(table_slot(segment, thunk->table, pc), target, __ATOMIC_RELEASE);
 }
 
-bool has_thunk(const struct space *space, uint32_t entry, unsigned segment)
+/*
+ * Gives returns the other tables, and those tables the thunks that belong there. A thread that looks
+ * meanwhile may not find what it wants; it asks, and is told.
+ */
+static void spread_thunks(struct space *space, unsigned number)
 {
-	uint64_t pc = space->entries.items[entry].pc;
-	uint32_t i = space->segments[segment].chains[pc & (BRANCH_TABLE_ENTRIES - 1)];
+	struct space_segment *segment = &space->segments[number];
+	struct info *info = (struct info *)(segment->memory + LAYOUT_INFO);
+
+	segment->spread = true;
+	memset(segment->chains + BRANCH_TABLE_ENTRIES, 0,
+	        (BRANCH_TABLES - 1) * BRANCH_TABLE_ENTRIES * sizeof *segment->chains);
+	for (unsigned i = 0; i < (BRANCH_TABLES - 1) * BRANCH_TABLE_ENTRIES; i++)
+		*table_slot(segment, 1 + i / BRANCH_TABLE_ENTRIES, i) = segment->routines[ROUTINE_MISS];
+	for (uint32_t i = 0; i < space->thunks.count; i++) {
+		const struct space_thunk *thunk = &space->thunks.items[i];
+		if (thunk->segment != number || !thunk->chained || !thunk->home)
+			continue;
+		unchain_thunk(space, i);
+		chain_into(space, i, thunk->home);
+	}
+	for (unsigned i = 1; i < BRANCH_TABLES; i++)
+		__atomic_store_n(&info->table_base[i],
+		        (segment->layout.base + LAYOUT_TABLE + i * BRANCH_TABLE_BYTES) / 8, __ATOMIC_RELEASE);
+}
+
+static unsigned table_for(const struct space_segment *segment, unsigned home)
+{
+	return segment->spread ? home : 0;
+}
+
+void chain_thunk(struct space *space, uint32_t number)
+{
+	const struct space_thunk *thunk = &space->thunks.items[number];
+	const struct space_segment *segment = &space->segments[thunk->segment];
+
+	if (thunk->chained)
+		return;
+	chain_into(space, number, table_for(segment, thunk->home));
+	space->counters.indirect_entries++;
+	if (!segment->spread && segment->chained > CROWDED)
+		spread_thunks(space, thunk->segment);
+}
+
+static bool has_thunk(const struct space *space, uint32_t entry, unsigned segment, unsigned home)
+{
+	const struct space_segment *own = &space->segments[segment];
+	uint32_t i = *chain_in(own, table_for(own, home), space->entries.items[entry].pc);
 
 	for (; i; i = space->thunks.items[i - 1].next) {
 		if (space->thunks.items[i - 1].entry == entry)
@@ -268,7 +317,12 @@ bool has_thunk(const struct space *space, uint32_t entry, unsigned segment)
 	return false;
 }
 
-static int make_thunk(struct space *space, uint32_t entry, unsigned segment)
+bool is_reachable(const struct space *space, const struct space_thunk *thunk)
+{
+	return has_thunk(space, thunk->entry, thunk->segment, thunk->home);
+}
+
+static int make_thunk(struct space *space, uint32_t entry, unsigned segment, unsigned home)
 {
 	const struct pattern *pattern;
 	uint32_t code;
@@ -281,20 +335,30 @@ static int make_thunk(struct space *space, uint32_t entry, unsigned segment)
 	uint32_t thunk = vector_push(&space->thunks, (struct space_thunk){.entry = entry,
 	                                                     .offset = code + made->entries[0].thunk,
 	                                                     .next_field = code + made->entries[0].thunk_next,
+	                                                     .home = (uint8_t)home,
 	                                                     .segment = (uint8_t)segment});
-	space->entries.items[entry].thunk[segment] = thunk + 1;
 	error = add_site(space, segment, code + made->sites[0].offset, 0, entry);
 	if (!error)
 		chain_thunk(space, thunk);
 	return error;
 }
 
-int make_indirect(struct space *space, uint32_t entry)
+/* Is the branch's a look into this table? */
+static bool is_searched(unsigned segment, unsigned table, uint64_t indirect)
 {
-	for (unsigned segment = 0; segment < space->segment_count; segment++) {
-		int error = has_thunk(space, entry, segment) ? 0 : make_thunk(space, entry, segment);
-		if (error)
-			return error;
+	if (indirect == INDIRECT_ANYWHERE)
+		return true;
+	return table == (segment == INDIRECT_SEGMENT(indirect) ? INDIRECT_TABLE(indirect) : 0);
+}
+
+int make_indirect(struct space *space, uint32_t entry, uint64_t indirect)
+{
+	int error = 0;
+
+	for (unsigned i = 0; i < space->segment_count * BRANCH_TABLES && !error; i++) {
+		unsigned segment = i / BRANCH_TABLES, table = i % BRANCH_TABLES;
+		if (is_searched(segment, table, indirect) && !has_thunk(space, entry, segment, table))
+			error = make_thunk(space, entry, segment, table);
 	}
-	return 0;
+	return error;
 }

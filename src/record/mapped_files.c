@@ -22,6 +22,7 @@ void mapped_files_deinit(struct mapped_files *files)
 		free(files->files.items[i].path);
 	}
 	vector_free(&files->files);
+	vector_free(&files->gone);
 	free(files->pages);
 	codelog_deinit(&files->log);
 }
@@ -268,6 +269,29 @@ void mapped_files_note(struct mapped_files *files, uint32_t number, const struct
 		        mapping->device_minor == file->device_minor && !strcmp(mapping->path, file->path))
 			note_one(files, number, mapping);
 	}
+}
+
+/* ---- mappings that go ---- */
+
+static void remove_gone(
+        struct mapped_files *files, struct codelog_file *file, uint64_t start, uint64_t end, uint32_t as_of)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < file->mapping_count; i++) {
+		struct codelog_mapping mapping = file->mappings[i];
+		if (mapping.address >= start && mapping.address + mapping.length <= end)
+			vector_push(&files->gone, (struct gone_mapping){file->number, mapping, as_of});
+		else
+			file->mappings[kept++] = mapping;
+	}
+	file->mapping_count = kept;
+}
+
+void mapped_files_gone(struct mapped_files *files, uint64_t start, uint64_t end, uint32_t as_of)
+{
+	for (uint32_t i = 0; i < files->log.count; i++)
+		remove_gone(files, &files->log.files[i], start, end, as_of);
 }
 
 /* ---- news ---- */

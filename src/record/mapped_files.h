@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include "record/kept_code.h"
 #include "record/maps.h"
 #include "record/vector.h"
 #include "recording/codelog.h"
@@ -36,8 +37,9 @@ struct mapped_files {
 	struct mapped_page *pages; /* MAPPED_FILES_PAGES of them, or NULL */
 	struct codelog log;
 	VECTOR(struct mapped_file) files;
-	uint64_t order; /* of the next mapping */
-	uint32_t told;  /* files of the log that mapped_files_news has told */
+	VECTOR(struct gone_mapping) gone; /* that nobody has taken yet */
+	uint64_t order;                   /* of the next mapping */
+	uint32_t told;                    /* files of the log that mapped_files_news has told */
 	bool news;
 };
 
@@ -52,6 +54,12 @@ uint32_t mapped_files_find(struct mapped_files *files, const struct mapping *map
 
 /* Note all mappings of the file that there are now and were not known. */
 void mapped_files_note(struct mapped_files *files, uint32_t number, const struct maps *maps);
+
+/*
+ * Nothing is mapped there any more, as of so many pieces of the code history: mappings go from the log to
+ * `gone`. For a ring alone: what was told as it came (mapped_files_news) stays in the log.
+ */
+void mapped_files_gone(struct mapped_files *files, uint64_t start, uint64_t end, uint32_t as_of);
 
 /* Does the file have these bytes there? */
 bool mapped_files_have(

@@ -15,7 +15,7 @@ int memory_open(struct memory *memory, pid_t pid)
 	memset(memory->missing, 0, sizeof memory->missing);
 	memory->maps = (struct maps){0};
 	memory->maps_stale = true;
-	memory->maps_fd = -1;
+	memory->maps_fd = memory->pages_fd = -1;
 	snprintf(path, sizeof path, "/proc/%d/mem", pid);
 	memory->mem_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (memory->mem_fd < 0)
@@ -27,6 +27,8 @@ int memory_open(struct memory *memory, pid_t pid)
 		memory_close(memory);
 		return -error;
 	}
+	snprintf(path, sizeof path, "/proc/%d/pagemap", pid);
+	memory->pages_fd = open(path, O_RDONLY | O_CLOEXEC);
 	return 0;
 }
 
@@ -36,7 +38,9 @@ void memory_close(struct memory *memory)
 		close(memory->mem_fd);
 	if (memory->maps_fd >= 0)
 		close(memory->maps_fd);
-	memory->mem_fd = memory->maps_fd = -1;
+	if (memory->pages_fd >= 0)
+		close(memory->pages_fd);
+	memory->mem_fd = memory->maps_fd = memory->pages_fd = -1;
 	maps_deinit(&memory->maps);
 }
 

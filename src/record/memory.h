@@ -35,7 +35,7 @@ struct memory_source {
 struct memory {
 	const struct memory_source *source; /* NULL: the process's own memory */
 	struct mapping source_mapping;
-	int mem_fd, maps_fd;
+	int mem_fd, maps_fd, pages_fd; /* the last, /proc/PID/pagemap, may be -1 */
 	struct maps maps;
 	bool maps_stale;
 	uint64_t missing[MEMORY_MISSING_PAGES]; /* pages | 1 that have no mapping */

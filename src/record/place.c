@@ -26,6 +26,12 @@ static int reserve(struct space *space, struct space_segment *segment, uint32_t 
 	return reserve(space, segment, end);
 }
 
+/* The branch table that a fixup's value stands for. */
+static unsigned table_of(const struct translation *translation, int64_t value)
+{
+	return value == TABLE_OF_JUMPS ? 0 : BRANCH_TABLE_OF(translation->pc + (uint64_t)value);
+}
+
 static int fix(struct space_segment *segment, unsigned number, const struct translation *translation,
         const struct fixup *fixup, uint32_t code)
 {
@@ -42,7 +48,7 @@ static int fix(struct space_segment *segment, unsigned number, const struct tran
 		memcpy(field, &target, 8);
 		return 0;
 	case FIXUP_PLACE: {
-		uint32_t own = PLACE(number, code + fixup->offset);
+		uint32_t own = PLACE(number, table_of(translation, fixup->value), code + fixup->offset);
 		memcpy(field, &own, 4);
 		return 0;
 	}
@@ -53,7 +59,7 @@ static int fix(struct space_segment *segment, unsigned number, const struct tran
 		target = segment->routines[fixup->value];
 		break;
 	case FIXUP_TABLE_BASE:
-		target = segment->layout.base + LAYOUT_INFO;
+		target = segment->layout.base + LAYOUT_INFO + 8 * table_of(translation, fixup->value);
 		break;
 	case FIXUP_NEAR:
 		target = translation->pc + fixup->value;

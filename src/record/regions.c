@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define FAULTS_BEFORE_SELF_CHECK 64
 #define MAX_INSTRUCTIONS         128
@@ -60,17 +61,38 @@ static enum code_mode page_mode(struct space *space, struct memory *memory, uint
 		return CODE_SELF_CHECK;
 	if (page && page->watch == PAGE_WATCHED)
 		return CODE_PLAIN;
-	return CODE_PROTECT;
+	bool has_room = (page && page->was_watched) || space_info(space, 0)->watched_count < MAX_WATCHED;
+	return has_room ? CODE_PROTECT : CODE_SELF_CHECK;
 }
 
-static void set_watch(
-        struct space *space, struct memory *memory, struct space_page *page, enum page_watch watch)
+/*
+ * May the program write there, although we may have taken the permission away? Such pages are listed. The
+ * list is whole whenever we are killed: a page may be on it twice for a moment, but never be missing.
+ */
+static void set_was_watched(struct space *space, struct space_page *page, bool was_watched)
 {
 	struct info *info = space_info(space, 0);
 
+	if (page->was_watched == was_watched)
+		return;
+	page->was_watched = was_watched;
+	if (was_watched) {
+		page->watched_at = info->watched_count;
+		info->watched[page->watched_at] = page->page * CODE_PAGE;
+		__atomic_store_n(&info->watched_count, page->watched_at + 1, __ATOMIC_SEQ_CST);
+	} else {
+		uint32_t last = info->watched_count - 1;
+		struct space_page *moved = page_for(space, info->watched[last] / CODE_PAGE, false);
+		moved->watched_at = page->watched_at;
+		__atomic_store_n(
+		        &info->watched[moved->watched_at], moved->page * CODE_PAGE, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&info->watched_count, last, __ATOMIC_SEQ_CST);
+	}
+}
+
+static void set_watch(struct memory *memory, struct space_page *page, enum page_watch watch)
+{
 	memory_forget(memory, page->page * CODE_PAGE);
-	if ((page->watch == PAGE_WATCHED) != (watch == PAGE_WATCHED))
-		__atomic_fetch_add(&info->watched_pages, watch == PAGE_WATCHED ? 1 : -1, __ATOMIC_SEQ_CST);
 	page->watch = watch;
 }
 
@@ -171,7 +193,7 @@ static int region_wake(struct space *space, uint32_t number)
 			entry->region = number + 1;
 			error = entry_link(space, own->entry, region->segment, own->code);
 		}
-		if (own->thunk && !has_thunk(space, own->entry, region->segment))
+		if (own->thunk && !is_reachable(space, &space->thunks.items[own->thunk - 1]))
 			chain_thunk(space, own->thunk - 1);
 	}
 	return error;
@@ -313,6 +335,14 @@ static void add_sources(struct space *space, struct space_region *region, uint32
 	}
 }
 
+/* The table in which returns to the entry will look for it. */
+static uint8_t home_of(const struct translation *translation, const struct entry *entry)
+{
+	if (entry->callee == TABLE_OF_JUMPS)
+		return 0;
+	return BRANCH_TABLE_OF(translation->pc + (uint64_t)entry->callee);
+}
+
 static void add_entries(struct space *space, struct space_region *region,
         const struct translation *translation, uint32_t code)
 {
@@ -326,6 +356,7 @@ static void add_entries(struct space *space, struct space_region *region,
 			own.thunk = vector_push(&space->thunks, (struct space_thunk){.entry = own.entry,
 			                                                .offset = code + from->thunk,
 			                                                .next_field = code + from->thunk_next,
+			                                                .home = home_of(translation, from),
 			                                                .segment = region->segment}) +
 			            1;
 		vector_push(&space->region_entries, own);
@@ -429,11 +460,33 @@ static size_t read_code(void *context, uint64_t pc, uint8_t *bytes, size_t size)
 	return done;
 }
 
+/* Its place in the set, or the set's count. */
+static uint32_t find_in(const struct pc_set *set, uint64_t pc)
+{
+	uint32_t at = 0;
+
+	while (at < set->count && set->items[at] != pc)
+		at++;
+	return at;
+}
+
+static bool is_in(const struct pc_set *set, uint64_t pc)
+{
+	return find_in(set, pc) < set->count;
+}
+
+bool space_is_stop(const struct space *space, uint64_t pc)
+{
+	return is_in(&space->stops, pc);
+}
+
 static bool is_known(void *context, uint64_t pc)
 {
 	struct reading *reading = context;
 	uint32_t bit = known_bit(pc);
 
+	if (space_is_stop(reading->space, pc))
+		return true; /* it will be asked for */
 	if (!(reading->space->known_filter[bit / 8] >> bit % 8 & 1))
 		return false;
 	uint32_t entry = index_find(&reading->space->entry_index, pc);
@@ -567,10 +620,27 @@ static void tell_sources(struct space *space, struct memory *memory, const struc
 	}
 }
 
+void space_tell_code(struct space *space, struct memory *memory)
+{
+	for (uint32_t i = 0; i < space->regions.count; i++) {
+		const struct space_region *region = &space->regions.items[i];
+		const struct region_source *source = &space->sources.items[region->first_source];
+		for (uint32_t k = 0; region->state == REGION_LIVE && k < region->source_count; k++)
+			space->on_code(space->on_code_context, memory, source[k].pc,
+			        space->source_bytes.items + source[k].bytes, source[k].size);
+	}
+}
+
+static bool is_probed(void *context, uint64_t pc)
+{
+	return is_in(&((const struct reading *)context)->space->probes, pc);
+}
+
 static struct translate_request request_for(struct space *space, struct reading *reading, uint64_t pc)
 {
 	const struct space_segment *segment = &space->segments[nearest_segment(space, pc)];
 
+	reading->replaced |= space->exact_flags;
 	return (struct translate_request){
 	        .pc = pc,
 	        .read = read_code,
@@ -588,9 +658,13 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .keep_flags = &reading->replaced,
 	        .counter = SLOT_POSITIONS,
 	        .writable = &reading->writable,
+	        .whole_state = space->whole_state,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
 	        .trace_filter = space->trace_filter,
+	        .trace_stack = space->trace_stack,
+	        .known_map = space->known_map,
+	        .probed = space->probes.count ? is_probed : NULL,
 	};
 }
 
@@ -701,7 +775,7 @@ bool space_translate_expected(struct space *space, struct memory *memory)
 		bool made = make_ahead(space, memory, pc);
 		if (library_indirect(space->library, number)) {
 			uint32_t entry = entry_for(space, pc);
-			if (space->entries.items[entry].code && make_indirect(space, entry))
+			if (space->entries.items[entry].code && make_indirect(space, entry, INDIRECT(0, 0)))
 				space->expected = 0;
 		}
 		if (made)
@@ -736,15 +810,15 @@ static enum status obtain(struct space *space, struct memory *memory, uint64_t p
 	}
 	if (reading.mode == CODE_PROTECT) {
 		struct space_page *page = page_for(space, pc / CODE_PAGE, true);
-		page->was_watched = true;
+		set_was_watched(space, page, true);
 		cover_range(space, pc & -CODE_PAGE, (pc & -CODE_PAGE) + CODE_PAGE);
 		if (page->watch != PAGE_PENDING || !(how & TRANSLATE_PROTECTED)) {
-			set_watch(space, memory, page, PAGE_PENDING);
+			set_watch(memory, page, PAGE_PENDING);
 			reply[0] = pc & -CODE_PAGE;
 			reply[1] = reply[0] + CODE_PAGE;
 			return STATUS_PROTECT;
 		}
-		set_watch(space, memory, page, PAGE_WATCHED);
+		set_watch(memory, page, PAGE_WATCHED);
 		reading.mode = page_mode(space, memory, pc);
 	}
 	const struct mapping *mapping = memory_mapping(memory, pc);
@@ -776,7 +850,7 @@ static enum status obtain(struct space *space, struct memory *memory, uint64_t p
 	}
 }
 
-enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
+enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, uint64_t indirect,
         unsigned how, uint64_t reply[2])
 {
 	uint64_t start = nanoseconds();
@@ -795,7 +869,7 @@ enum status space_translate(struct space *space, struct memory *memory, uint64_t
 		status = obtain(space, memory, pc, indirect, how, reply);
 	if (status == STATUS_OK && !space->entries.items[entry].code)
 		status = STATUS_AGAIN; /* it has changed meanwhile, see sleep_overwritten */
-	if (status == STATUS_OK && indirect && make_indirect(space, entry))
+	if (status == STATUS_OK && indirect && make_indirect(space, entry, indirect))
 		status = STATUS_RELEASE;
 	if (status == STATUS_OK) {
 		note_request(space, memory, pc, indirect);
@@ -826,6 +900,72 @@ int space_step(struct space *space, struct memory *memory, uint64_t pc, unsigned
 	return error;
 }
 
+static struct stepped *find_stepped(struct space *space, struct memory *memory, uint64_t pc)
+{
+	uint8_t bytes[sizeof space->steps.items->bytes];
+
+	for (uint32_t i = 0; i < space->steps.count; i++) {
+		struct stepped *stepped = &space->steps.items[i];
+		if (stepped->pc != pc)
+			continue;
+		if (pread(memory->mem_fd, bytes, stepped->size, (off_t)pc) == (ssize_t)stepped->size &&
+		        memcmp(bytes, stepped->bytes, stepped->size) == 0)
+			return stepped;
+		*stepped = space->steps.items[--space->steps.count];
+		i--;
+	}
+	return NULL;
+}
+
+static int add_stepped(struct space *space, struct memory *memory, uint64_t pc, enum code_mode mode)
+{
+	struct reading reading = {.space = space, .memory = memory, .mode = mode, .pc = pc};
+	struct translate_request request = request_for(space, &reading, pc);
+	struct stepped stepped = {.pc = pc};
+	unsigned segment = nearest_segment(space, pc);
+	struct translation translation;
+	uint32_t code;
+
+	request.exact = 1;
+	int error = translate(&request, &translation);
+	if (error)
+		return error;
+	error = place(space, segment, &translation, &code);
+	if (!error && translation.source_count == 1 && translation.sources[0].size <= sizeof stepped.bytes) {
+		stepped.code = code_address(&space->segments[segment], code + translation.entries[0].offset);
+		stepped.size = translation.sources[0].size;
+		memcpy(stepped.bytes, translation.source_bytes + translation.sources[0].bytes, stepped.size);
+		vector_push(&space->steps, stepped);
+	} else if (!error) {
+		error = -EINVAL;
+	}
+	translation_free(&translation);
+	return error;
+}
+
+enum status space_single(struct space *space, struct memory *memory, uint64_t pc, uint64_t reply[2])
+{
+	struct stepped *stepped = find_stepped(space, memory, pc);
+	enum code_mode mode = page_mode(space, memory, pc);
+	int error = stepped ? 0 : add_stepped(space, memory, pc, mode);
+
+	if (error == -EFAULT && mode != CODE_UNREADABLE && mode != CODE_SELF_CHECK)
+		error = add_stepped(space, memory, pc, CODE_SELF_CHECK); /* into a page of another kind */
+	if (error == -EFAULT)
+		return STATUS_FAULT;
+	if (error) {
+		space->exhausted |= error == -ENOMEM || error == -ENOSPC;
+		return STATUS_RELEASE;
+	}
+	if (!stepped)
+		stepped = &space->steps.items[space->steps.count - 1];
+	if (space->on_code)
+		space->on_code(space->on_code_context, memory, pc, stepped->bytes, stepped->size);
+	reply[0] = stepped->code;
+	reply[1] = 1;
+	return STATUS_OK;
+}
+
 /* ---- changes ---- */
 
 static void put_to_sleep(struct space *space, struct memory *memory, uint32_t region)
@@ -849,8 +989,10 @@ static void page_remapped(struct space *space, struct memory *memory, uint32_t n
 	bool plain = mapping && mapping->executable && !mapping->writable && !mapping->shared;
 
 	if (!protection_kept) {
-		set_watch(space, memory, page, PAGE_FREE);
-		page->was_watched = false;
+		set_watch(memory, page, PAGE_FREE);
+		set_was_watched(space, page, false);
+		if (!mapping) /* what comes there is another page */
+			page->self_check = false, page->faults = 0;
 	} else if (page->was_watched && page->watch != PAGE_WATCHED) {
 		plain = false;
 	}
@@ -869,10 +1011,31 @@ static void cover_executable(struct space *space, struct memory *memory, uint64_
 	}
 }
 
+/* Of what was in [start, end): where is nothing now? */
+static void tell_unmapped(struct space *space, struct memory *memory, uint64_t start, uint64_t end)
+{
+	uint64_t at = start;
+
+	memory_mapping(memory, start);
+	for (size_t i = 0; i < memory->maps.count && at < end; i++) {
+		const struct mapping *mapping = &memory->maps.mappings[i];
+		if (mapping->end <= at)
+			continue;
+		uint64_t next = mapping->start < end ? mapping->start : end;
+		if (next > at)
+			space->on_unmapped(space->on_code_context, at, next);
+		at = mapping->end;
+	}
+	if (at < end)
+		space->on_unmapped(space->on_code_context, at, end);
+}
+
 void space_remapped(
         struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept)
 {
 	memory_changed(memory);
+	if (space->on_unmapped && !protection_kept)
+		tell_unmapped(space, memory, start & -CODE_PAGE, (end + CODE_PAGE - 1) & -CODE_PAGE);
 	cover_executable(space, memory, start, end);
 	if ((end - start) / CODE_PAGE < space->pages.count) {
 		for (uint64_t page = start / CODE_PAGE; page * CODE_PAGE < end; page++) {
@@ -898,11 +1061,63 @@ void space_changed(struct space *space, struct memory *memory, uint64_t start, u
 	}
 }
 
+static bool covers(const struct space *space, const struct space_region *region, uint64_t pc)
+{
+	for (uint32_t i = 0; i < region->source_count; i++) {
+		const struct region_source *source = &space->sources.items[region->first_source + i];
+		if (pc - source->pc < source->size)
+			return true;
+	}
+	return false;
+}
+
+/* What was made of the instruction at pc is to be made anew. */
+static void discard_covering(struct space *space, uint64_t pc)
+{
+	struct space_page *page = page_for(space, pc / CODE_PAGE, false);
+
+	for (uint32_t use = page ? page->uses : 0; use; use = space->page_uses.items[use - 1].next) {
+		uint32_t number = space->page_uses.items[use - 1].region;
+		if (!covers(space, &space->regions.items[number], pc))
+			continue;
+		region_sleep(space, number);
+		if (region_discard(space, number))
+			space->exhausted = true;
+	}
+}
+
+/* Puts the pc in, or takes it out; false: it was so already. */
+static bool change_set(struct pc_set *set, uint64_t pc, bool wanted)
+{
+	uint32_t at = find_in(set, pc);
+
+	if (wanted == (at < set->count))
+		return false;
+	if (wanted)
+		vector_push(set, pc);
+	else
+		set->items[at] = set->items[--set->count];
+	return true;
+}
+
+void space_probe(struct space *space, uint64_t pc, bool wanted)
+{
+	if (change_set(&space->probes, pc, wanted))
+		discard_covering(space, pc);
+}
+
+/* Code that ends before a stop which is none any more stays: it is true, if slower. */
+void space_stop(struct space *space, uint64_t pc, bool wanted)
+{
+	if (change_set(&space->stops, pc, wanted) && wanted)
+		discard_covering(space, pc);
+}
+
 static void page_written(
         struct space *space, struct memory *memory, struct space_page *page, uint64_t reply[2])
 {
 	for_page_regions(space, memory, page, put_to_sleep);
-	set_watch(space, memory, page, PAGE_FREE);
+	set_watch(memory, page, PAGE_FREE);
 	reply[0] = page->page * CODE_PAGE;
 	reply[1] = reply[0] + CODE_PAGE;
 }

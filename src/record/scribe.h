@@ -5,6 +5,7 @@
 #ifndef BUGNET_RECORD_SCRIBE_H
 #define BUGNET_RECORD_SCRIBE_H
 
+#include "record/save.h"
 #include "record/thread_log.h"
 #include "recording/writer.h"
 
@@ -28,10 +29,33 @@ struct scribe_result {
  * called once, from the scribe's thread, when the writer fails; nothing is written then.
  */
 struct scribe *scribe_create(struct writer *writer, void (*failed)(void *argument), void *argument);
+/* Writes nothing, but keeps what there was last, in so many bytes of memory. */
+struct scribe *scribe_create_ring(uint64_t size);
 void scribe_destroy(struct scribe *scribe);
 
-/* A section; the content is taken over. */
+/* To a file: a section; the content is taken over. */
 void scribe_section(struct scribe *scribe, const struct section *what, struct buffer *content);
+
+/*
+ * To a ring: what has become of the code, whose pieces are taken over. `needs`: what the stretches need that
+ * are not closed, as far as this side knows.
+ */
+void scribe_code(
+        struct scribe *scribe, const struct code_news *news, const struct code_need *needs, uint32_t count);
+
+/* Of a ring: make a file of it. The request is taken over. */
+void scribe_save(struct scribe *scribe, struct save_request *request);
+
+/* What a ring holds, as of a moment ago; from any thread. */
+struct ring_state {
+	uint64_t used;         /* bytes, of stretches, events and code */
+	uint64_t stretches;    /* that are closed */
+	uint64_t instructions; /* of these */
+	uint64_t began;        /* the oldest; CLOCK_MONOTONIC, ns; 0: there is none */
+	uint64_t dropped, dropped_executed;
+	uint64_t pieces; /* of the code history */
+};
+void scribe_ring_state(struct scribe *scribe, struct ring_state *state);
 
 /* Events of a thread, copied. ended: the last ones; `position`: how far it has come at least. */
 void scribe_events(struct scribe *scribe, const struct thread_facts *facts, const uint8_t *bytes, size_t size,

@@ -1,22 +1,31 @@
 #include "record/shadow_plan.h"
 
 #define GIGABYTE     (1ul << 30)
-#define LIBRARIES    (256 * GIGABYTE) /* below the first mapping the kernel made */
+#define LIBRARIES    (64 * GIGABYTE) /* below the first mapping the kernel made */
 #define LIBRARIES_UP (8 * GIGABYTE)
 #define STACK        (8 * GIGABYTE)
-#define HEAP         (64 * GIGABYTE) /* above the executable */
+#define HEAP         (32 * GIGABYTE) /* above the executable */
 #define BELOW        (2 * GIGABYTE)  /* the executable: our segment */
 #define USER_END     0x7ffffffff000ul
 #define FOLD         (1ul << FOLD_BIT)
 
 /*
- * The first distance, and the step to the next: neither is round, or the same place
- * of different pages would compete for the same way of the first cache (measured: a
- * round distance made programs six times slower). Multiples of 64, so that lines stay lines.
+ * The first distance, and steps to others: none is round, or the same place of different
+ * pages would compete for the same way of the first cache (measured: a round distance made
+ * programs six times slower). Multiples of 64, so that lines stay lines.
  */
-#define FIRST_DISTANCE 0x1ff735ab3840ul
-#define STEP           0x0422735ad8c0ul
+#define FIRST_DISTANCE 0x2ff735ab3840ul
+#define LEAST_DISTANCE 0x200000000000ul /* of those that AddressSanitizer's memory gets by with */
+#define WIDE_STEP      0x0422735ad8c0ul
+#define STEP           0x008435ab3840ul
 #define SMALL_STEP     0x000435ab3840ul
+
+/*
+ * Programs built with AddressSanitizer insist on these: their own shadow, whose shadow in turn is folded, and
+ * their heap. As many threads as there is room for elsewhere stay away from there.
+ */
+static const struct range insisted_on[] = {{0, 0x10007fff8000}, {0x600000000000, 0x640000000000}};
+static const struct range folded = {FOLD - BELOW, FOLD + 0x10007fff8000};
 
 static void add_window(struct shadow_plan *plan, uint64_t start, uint64_t end)
 {
@@ -41,12 +50,31 @@ static bool overlap(struct range a, struct range b)
 	return a.start < b.end && b.start < a.end;
 }
 
-/* Is the shadow at this distance clear of all windows and of the shadows of other threads? */
-static bool fits(const struct shadow_plan *plan, uint64_t distance)
+static bool is_insisted_on(struct range range)
+{
+	for (unsigned i = 0; i < sizeof insisted_on / sizeof insisted_on[0]; i++) {
+		if (overlap(range, insisted_on[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_mapped(const struct maps *maps, struct range range)
+{
+	for (size_t i = 0; i < maps->count; i++) {
+		if (overlap(range, (struct range){maps->mappings[i].start, maps->mappings[i].end}))
+			return true;
+	}
+	return false;
+}
+
+/* Is the shadow at this distance clear of what there is, of all windows and of the shadows of other threads?
+ */
+static bool fits(const struct shadow_plan *plan, const struct maps *maps, uint64_t distance)
 {
 	for (unsigned i = 0; i < plan->window_count; i++) {
 		struct range own = shadow_range(plan->windows[i], distance);
-		if (own.start < GIGABYTE || own.end > USER_END || own.end < own.start)
+		if (own.start < GIGABYTE || own.end > USER_END || own.end < own.start || is_mapped(maps, own))
 			return false;
 		for (unsigned k = 0; k < plan->window_count; k++) {
 			if (overlap(own, plan->windows[k]))
@@ -60,22 +88,35 @@ static bool fits(const struct shadow_plan *plan, uint64_t distance)
 	return true;
 }
 
-static void choose_distances(struct shadow_plan *plan)
+static bool is_considerate(const struct shadow_plan *plan, uint64_t distance)
 {
+	bool free = !is_insisted_on(shadow_range(folded, distance));
+
+	for (unsigned i = 0; free && i < plan->window_count; i++)
+		free = !is_insisted_on(shadow_range(plan->windows[i], distance));
+	return free;
+}
+
+static void add_if_it_fits(struct shadow_plan *plan, const struct maps *maps, uint64_t distance)
+{
+	if (plan->thread_count < MAX_RECORDED_THREADS && fits(plan, maps, -distance))
+		plan->distances[plan->thread_count++] = -distance;
+}
+
+/* Far from each other as long as there is room: memory that comes later then finds room, too. */
+static void choose_distances(struct shadow_plan *plan, const struct maps *maps)
+{
+	static const uint64_t steps[] = {WIDE_STEP, STEP, SMALL_STEP};
+
 	plan->thread_count = 1;
-	for (uint64_t step = STEP, distance = FIRST_DISTANCE;
-	        plan->thread_count < MAX_RECORDED_THREADS && distance < USER_END; distance += step) {
-		step = fits(plan, -distance) ? STEP : SMALL_STEP;
-		if (step == STEP)
-			plan->distances[plan->thread_count++] = -distance;
+	for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+		for (uint64_t d = FIRST_DISTANCE; d >= LEAST_DISTANCE; d -= steps[i]) {
+			if (is_considerate(plan, -d))
+				add_if_it_fits(plan, maps, d);
+		}
 	}
-	/* Closer ones, where there were not enough. */
-	for (uint64_t distance = SMALL_STEP;
-	        plan->thread_count < MAX_RECORDED_THREADS && distance < FIRST_DISTANCE;
-	        distance += SMALL_STEP) {
-		if (fits(plan, -distance))
-			plan->distances[plan->thread_count++] = -distance;
-	}
+	for (uint64_t d = SMALL_STEP; d < USER_END; d += SMALL_STEP)
+		add_if_it_fits(plan, maps, d);
 }
 
 void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t library, uint64_t stack,
@@ -95,5 +136,5 @@ void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t lib
 		add_window(plan, low - BELOW, high + HEAP);
 	if (plan->low_memory)
 		add_window(plan, FOLD - BELOW, FOLD + HEAP);
-	choose_distances(plan);
+	choose_distances(plan, maps);
 }

@@ -92,11 +92,14 @@ static int make_segment(struct space *space, unsigned number)
 	uint64_t *table = (uint64_t *)(segment->memory + LAYOUT_TABLE);
 
 	if (!segment->chains)
-		segment->chains = malloc(BRANCH_TABLE_ENTRIES * sizeof *segment->chains);
+		segment->chains = malloc(BRANCH_TABLES * BRANCH_TABLE_ENTRIES * sizeof *segment->chains);
 	if (!segment->chains)
 		return -ENOMEM;
 	memset(segment->chains, 0, BRANCH_TABLE_ENTRIES * sizeof *segment->chains);
-	info->table_base = (segment->layout.base + LAYOUT_TABLE) / 8;
+	segment->chained = 0;
+	segment->spread = false;
+	for (unsigned i = 0; i < BRANCH_TABLES; i++)
+		info->table_base[i] = (segment->layout.base + LAYOUT_TABLE) / 8;
 	int error = make_routines(space, number);
 	for (unsigned i = 0; !error && i < BRANCH_TABLE_ENTRIES; i++)
 		table[i] = segment->routines[ROUTINE_MISS];
@@ -159,16 +162,18 @@ static void copy_segment(struct space_segment *to, const struct space_segment *f
 
 	to->memory = memory;
 	to->allocated = 0;
-	memcpy(memory + LAYOUT_INFO, from->memory + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO);
+	uint64_t tables = from->spread ? BRANCH_TABLES : 1;
+	memcpy(memory + LAYOUT_INFO, from->memory + LAYOUT_INFO,
+	        LAYOUT_TABLE - LAYOUT_INFO + tables * BRANCH_TABLE_BYTES);
 	memcpy(memory + layout->code, from->memory + layout->code, from->code_used);
 	memcpy(memory + layout->directory, from->memory + layout->directory,
 	        from->directory_count * sizeof(struct code_range));
 	memcpy(memory + layout->records, from->memory + layout->records,
 	        from->records_used * sizeof(struct placed_record));
-	to->chains = malloc(BRANCH_TABLE_ENTRIES * sizeof *to->chains);
+	to->chains = malloc(BRANCH_TABLES * BRANCH_TABLE_ENTRIES * sizeof *to->chains);
 	if (!to->chains)
 		abort();
-	memcpy(to->chains, from->chains, BRANCH_TABLE_ENTRIES * sizeof *to->chains);
+	memcpy(to->chains, from->chains, tables * BRANCH_TABLE_ENTRIES * sizeof *to->chains);
 }
 
 struct space *space_clone(const struct space *from, int memfd)
@@ -206,7 +211,27 @@ struct space *space_clone(const struct space *from, int memfd)
 	vector_unshare(&space->source_bytes);
 	vector_unshare(&space->pages);
 	vector_unshare(&space->page_uses);
+	vector_unshare(&space->probes);
+	vector_unshare(&space->stops);
+	vector_unshare(&space->steps);
 	return space;
+}
+
+/* Nothing is made of any page now. Of those that were watched, or cannot be, this stays known. */
+static void forget_pages(struct space *space)
+{
+	uint32_t kept = 0;
+
+	index_deinit(&space->page_index);
+	for (uint32_t i = 0; i < space->pages.count; i++) {
+		struct space_page *page = &space->pages.items[i];
+		page->uses = 0;
+		if (page->watch == PAGE_FREE && !page->was_watched && !page->self_check)
+			continue;
+		index_add(&space->page_index, page->page, kept);
+		space->pages.items[kept++] = *page;
+	}
+	space->pages.count = kept;
 }
 
 int space_reset(struct space *space)
@@ -217,11 +242,9 @@ int space_reset(struct space *space)
 	memset(space->known_filter, 0, KNOWN_FILTER_BYTES);
 	space->entries.count = space->sites.count = space->thunks.count = space->bridges.count = 0;
 	space->regions.count = space->region_entries.count = space->sources.count = 0;
-	space->source_bytes.count = space->page_uses.count = 0;
+	space->source_bytes.count = space->page_uses.count = space->steps.count = 0;
 	space->ahead_first = space->ahead_end = space->asked = space->expected = 0;
-	/* Pages stay: they are watched or not, whatever was made of them. */
-	for (uint32_t i = 0; i < space->pages.count; i++)
-		space->pages.items[i].uses = 0;
+	forget_pages(space);
 	for (unsigned i = 0; i < space->segment_count; i++) {
 		struct space_segment *segment = &space->segments[i];
 		segment->code_used = segment->directory_count = segment->records_used = 0;
@@ -250,6 +273,9 @@ void space_destroy(struct space *space)
 	vector_free(&space->source_bytes);
 	vector_free(&space->pages);
 	vector_free(&space->page_uses);
+	vector_free(&space->probes);
+	vector_free(&space->stops);
+	vector_free(&space->steps);
 	free_patterns(space);
 	free(space->known_filter);
 	munmap(space->memory, space->memory_size);

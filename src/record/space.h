@@ -32,7 +32,9 @@ struct space_segment {
 	uint8_t *memory; /* this segment's part of the memfd, in the supervisor */
 	uint64_t routines[ROUTINE_COUNT];
 	uint32_t code_used, allocated, directory_count, records_used;
-	uint32_t *chains; /* BRANCH_TABLE_ENTRIES heads: index of a thunk + 1 */
+	uint32_t *chains; /* BRANCH_TABLES * BRANCH_TABLE_ENTRIES heads: index of a thunk + 1 */
+	uint32_t chained; /* thunks in its tables */
+	bool spread;      /* over all tables, as the first one is crowded */
 };
 
 struct space_entry {
@@ -40,7 +42,6 @@ struct space_entry {
 	uint32_t code;                 /* offset in its segment's code + 1; 0: not translated now */
 	uint32_t region;               /* index + 1 of the region that has it, or last had it */
 	uint32_t sites;                /* head of the branches that want to go there: index + 1 */
-	uint32_t thunk[MAX_SEGMENTS];  /* index + 1 of a thunk made for it alone */
 	uint32_t bridge[MAX_SEGMENTS]; /* index + 1 */
 	uint8_t segment;
 };
@@ -59,6 +60,7 @@ struct space_thunk {
 	uint32_t next_field;
 	uint32_t next; /* index + 1 */
 	uint8_t segment;
+	uint8_t home, table; /* where it belongs, and where it is */
 	bool chained;
 };
 
@@ -98,7 +100,8 @@ struct space_page {
 	uint32_t uses; /* head in page_uses: index + 1 */
 	uint8_t watch;
 	uint8_t faults;
-	bool was_watched; /* the program may write there, whatever the kernel says now */
+	uint32_t watched_at; /* if it was watched: its place in info.watched */
+	bool was_watched;    /* the program may write there, whatever the kernel says now */
 	bool self_check;
 };
 
@@ -106,10 +109,24 @@ struct page_use {
 	uint32_t region, next;
 };
 
+/* Code for a single instruction, see space_single. */
+struct stepped {
+	uint64_t pc, code;
+	uint32_t size;
+	uint8_t bytes[16];
+};
+
+/* A few pcs, in no order. */
+struct pc_set {
+	uint64_t *items;
+	uint32_t count, capacity;
+};
+
 struct space {
 	uint32_t id;
 	uint32_t users; /* processes */
 	bool exhausted; /* something could not be placed: space_reset must come before the program goes on */
+	uint64_t exhausted_since; /* the supervisor's clock when it first saw that */
 	uint8_t *memory;
 	uint64_t memory_size;
 	int memfd;
@@ -122,12 +139,21 @@ struct space {
 	bool count_loads;
 	bool approximates; /* some code has instructions whose results differ from processor to processor */
 	enum translate_mode mode;
-	uint64_t trace_filter;      /* see struct translate_request */
+	uint64_t trace_filter; /* see struct translate_request */
+	bool trace_stack;      /* the same */
+	uint64_t known_map;    /* the same */
+	bool exact_flags;      /* replay: flags are the program's everywhere, read or not */
+	struct pc_set probes;  /* replay: pcs whose execution is told of, see space_probe */
+	bool whole_state;      /* see struct translate_request */
+	struct pc_set stops;   /* pcs that no code leads to, see space_stop */
+	VECTOR(struct stepped) steps;
 	bool low_memory, low_stack; /* see struct translate_request */
 	/* Told of the bytes that code was translated from, before it is run; or NULL. */
 	void (*on_code)(
 	        void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size);
-	void *on_code_context;
+	/* Told where nothing is mapped any more; or NULL. */
+	void (*on_unmapped)(void *context, uint64_t start, uint64_t end);
+	void *on_code_context;    /* of both */
 	struct pattern *patterns; /* see link.c; NULL: none made yet */
 	struct library *library;  /* shared with other spaces, or NULL */
 	struct index entry_index, page_index;
@@ -164,13 +190,16 @@ int space_reset(struct space *space);
 
 struct info *space_info(const struct space *space, unsigned segment);
 
+/* Tells on_code of everything that can be run without a request. */
+void space_tell_code(struct space *space, struct memory *memory);
+
 /* Would the process's code differ from that of others in this space after this request? Then it must leave
  * first. */
 bool space_needs_protection(struct space *space, struct memory *memory, uint64_t pc);
 bool space_is_watched(const struct space *space, uint64_t start, uint64_t end);
 
 /* The requests of layout.h. */
-enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, bool indirect,
+enum status space_translate(struct space *space, struct memory *memory, uint64_t pc, uint64_t indirect,
         unsigned how, uint64_t reply[2]);
 /* Replay: code for just so many instructions from pc on, see struct translate_request; reply[0] is where,
  * reply[1] how many. 0 or -errno. */
@@ -184,6 +213,16 @@ void space_remapped(
         struct space *space, struct memory *memory, uint64_t start, uint64_t end, bool protection_kept);
 /* Code in there is another one now; what was made of it and is still true stays. Nobody may be in it. */
 void space_changed(struct space *space, struct memory *memory, uint64_t start, uint64_t end);
+/* Replay: from now on it is told that the instruction at pc is executed, or no more. Nobody may be in its
+ * code; steps (space_step) have to be asked for again. */
+void space_probe(struct space *space, uint64_t pc, bool wanted);
+/* From now on no code leads to pc: whoever comes there asks for it; or again as ever. Nobody may be in its
+ * code. */
+void space_stop(struct space *space, uint64_t pc, bool wanted);
+bool space_is_stop(const struct space *space, uint64_t pc);
+/* Code for the one instruction at pc, which leaves behind it, to be entered at once: others may change what
+ * is there. */
+enum status space_single(struct space *space, struct memory *memory, uint64_t pc, uint64_t reply[2]);
 enum status space_write_fault(
         struct space *space, struct memory *memory, uint64_t address, uint64_t pc, uint64_t reply[2]);
 enum status space_unwatch(

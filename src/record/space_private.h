@@ -44,9 +44,11 @@ int entry_link(struct space *space, uint32_t entry, unsigned segment, uint32_t c
 int entry_unlink(struct space *space, uint32_t entry);
 void chain_thunk(struct space *space, uint32_t thunk);
 void unchain_thunk(struct space *space, uint32_t thunk);
-/* Makes the entry reachable through the branch table of every segment. */
-int make_indirect(struct space *space, uint32_t entry);
-bool has_thunk(const struct space *space, uint32_t entry, unsigned segment);
+/* Makes the entry reachable through the table that INDIRECT() names, and through the first one of every other
+ * segment. */
+int make_indirect(struct space *space, uint32_t entry, uint64_t indirect);
+/* Is the entry reachable where the thunk would make it so? */
+bool is_reachable(const struct space *space, const struct space_thunk *thunk);
 
 /* ---- regions.c ---- */
 struct space_page *page_for(struct space *space, uint64_t page, bool create);

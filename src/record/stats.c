@@ -36,6 +36,7 @@ void stats_print(const struct engine_counters *c, FILE *file)
 	        {"time translating", c->spaces.translate_nanoseconds / 1000, " us"},
 	        {"instructions refused", c->refused, ""},
 	        {"threads released", c->released, ""},
+	        {"threads watched anew", c->returned, ""},
 	        {"cache begun anew", c->spaces.resets, ""},
 	        {"cache full", c->spaces.full, ""},
 	};

@@ -10,6 +10,7 @@
 struct engine_counters {
 	struct space_counters spaces;
 	uint64_t images, copies, cache_bytes, refused, released;
+	uint64_t returned; /* times that a thread told that it goes on, see log.unwatched */
 	uint64_t executed; /* instructions, when they are counted */
 };
 

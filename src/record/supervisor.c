@@ -18,17 +18,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "record/attach.h"
+#include "record/clear.h"
 #include "record/cpu_level.h"
+#include "record/detach.h"
 #include "record/evacuate.h"
+#include "record/hold.h"
 #include "record/inject.h"
-#include "record/keyframes.h"
 #include "record/library.h"
 #include "record/memory.h"
 #include "record/namespace.h"
-#include "record/recorder.h"
+#include "record/output.h"
+#include "record/recorded_process.h"
 #include "record/space.h"
 #include "record/stats.h"
 #include "record/vector.h"
+#include "record/why.h"
+#include "recording/names.h"
 
 #define SPIN_NANOSECONDS             40000
 #define EXPECTED_AT_ONCE             8 /* regions made in one request because an earlier process wanted them */
@@ -37,12 +43,17 @@
 #define IDLE_NANOSECONDS             500000000
 #define NATIVE_EXEC_POLL_NANOSECONDS 50000000
 #define KEPT_BYTES                   (32 << 20)
-#define MAX_WAITED                   127 /* futex_waitv takes 128 */
+#define LEAVING_NANOSECONDS          10000000000
+#define LEAVING_PAUSE_NANOSECONDS    1000000     /* for threads to come out of the stub */
+#define MAX_WAITED                   127         /* futex_waitv takes 128 */
+#define SAVE_TEXT                    512         /* bytes of why a program wants a file */
+#define ANEW_NANOSECONDS             10000000000 /* for a full cache to be begun anew */
 
 /* One program image and its forks: they share a channel. */
 struct group {
 	struct channel *channel;
 	uint32_t doorbell; /* how far it has been served */
+	uint32_t returned; /* threads that are watched again, of channel.returned */
 	uint32_t users;
 	struct mailbox
 	        *moving; /* whose process is between OP_NEW_SPACE and OP_MOVED: nobody else is served */
@@ -56,12 +67,21 @@ struct process {
 	struct memory memory;
 	struct group *group;
 	struct space *space;
+	struct recorded_process *recorded; /* or NULL */
+	uint64_t waited;                   /* ns that its threads have waited for us, at least */
 };
 
 /* A thread that is traced: on its way through execve, or to be let go as soon as it stops. */
 struct following {
 	pid_t tid;
 	bool straggles;
+};
+
+/* A request that waits for its process's full cache to be begun anew. */
+struct put_off {
+	pid_t pid;
+	struct mailbox *mailbox;
+	bool served; /* only the answer waits */
 };
 
 struct supervisor {
@@ -74,21 +94,31 @@ struct supervisor {
 	VECTOR(struct process *) processes;
 	VECTOR(struct group *) groups;
 	VECTOR(struct following) followed;
+	VECTOR(struct put_off) put_off;
 	struct engine_counters counters;
-	struct library *library;      /* for processes that run the same files */
-	struct process *latest;       /* who asked for code last, or NULL */
-	struct recorder *recorder;    /* or NULL: nothing is recorded */
-	bool recorded;                /* the program has been begun */
-	uint8_t *logs;                /* of the threads of the recorded process, by number; or NULL */
-	const struct mailbox *asking; /* who is being served */
-	struct keyframe_watch keyframes;
+	struct library *library;              /* for processes that run the same files */
+	struct process *latest;               /* who asked for code last, or NULL */
+	struct recorder *recorder;            /* of the program, which has not begun; or NULL */
+	struct control control;               /* while something is recorded */
+	struct attachment attachment;         /* until OP_ADOPT */
+	struct hold *hold;                    /* somebody debugs the program; or NULL */
+	uint64_t leaving_since, next_leaving; /* see leave_processes */
+	int leaver;                           /* who asked for that and wants to know; -1: nobody */
 };
+
+static volatile sig_atomic_t asked_to_leave; /* see leave_at_signals */
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 static uint64_t nanoseconds(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return read_clock(CLOCK_MONOTONIC);
 }
 
 static void futex_wake(uint32_t *word)
@@ -136,14 +166,31 @@ static uint64_t executed_in(const struct group *group)
 	return sum;
 }
 
+/* What the program could not do only because it is recorded is told before what was saved. */
+static void finish_recording(struct process *process, const struct memory *memory, bool executed)
+{
+	uint32_t refused =
+	        __atomic_exchange_n(&process->group->channel->threads_refused, 0, __ATOMIC_RELAXED);
+
+	if (process->recorded && refused)
+		fprintf(stderr,
+		        "bugnet: warning: process %d was refused %u thread%s (EAGAIN): "
+		        "at most %d can be recorded at a time\n",
+		        process->pid, refused, refused == 1 ? "" : "s", MAX_RECORDED_THREADS - 1);
+	recorded_process_finish(process->recorded, memory, executed);
+}
+
 static void group_release(struct supervisor *s, struct group *group)
 {
 	if (--group->users)
 		return;
 	s->counters.refused += group->channel->refused;
 	s->counters.released += group->channel->released;
+	s->counters.returned += group->channel->returned;
 	s->counters.executed += executed_in(group);
 	pthread_mutex_unlock((pthread_mutex_t *)group->channel->owner);
+	/* A child of vfork may be left, whose process was killed. */
+	__atomic_store_n(&group->channel->owner[0], OWNER_DIED, __ATOMIC_SEQ_CST);
 	munmap(group->channel, LAYOUT_CHANNEL_BYTES);
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		if (s->groups.items[i] == group)
@@ -220,7 +267,12 @@ static void remove_process(struct supervisor *s, struct process *process)
 	}
 	if (s->latest == process)
 		s->latest = NULL;
-	/* A thread that died in the middle leaves its mailbox behind. */
+	for (uint32_t i = s->put_off.count; i-- > 0;) {
+		if (s->put_off.items[i].pid == process->pid)
+			s->put_off.items[i] = s->put_off.items[--s->put_off.count];
+	}
+	/* A thread that died in the middle leaves its mailbox behind; a child of vfork, which is a thread to
+	 * us, may live on, and is released. */
 	struct channel *channel = process->group->channel;
 	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
 		struct mailbox *mailbox = &channel->mailboxes[i];
@@ -230,9 +282,12 @@ static void remove_process(struct supervisor *s, struct process *process)
 			channel->instructions += mailbox->instructions;
 			mailbox->instructions = 0;
 			mailbox->pid = mailbox->forked = 0;
-			__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
+			if (mailbox->tid == process->pid ||
+			        syscall(SYS_tgkill, mailbox->tid, mailbox->tid, 0) < 0)
+				__atomic_store_n(&mailbox->state, MAILBOX_FREE, __ATOMIC_RELEASE);
 		}
 	}
+	recorded_process_destroy(process->recorded);
 	if (process->has_memory)
 		memory_close(&process->memory);
 	if (process->pidfd >= 0)
@@ -267,6 +322,7 @@ static void print_stats(struct supervisor *s)
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		counters.refused += s->groups.items[i]->channel->refused;
 		counters.released += s->groups.items[i]->channel->released;
+		counters.returned += s->groups.items[i]->channel->returned;
 		counters.executed += executed_in(s->groups.items[i]);
 	}
 	if (s->options->stats)
@@ -278,54 +334,6 @@ static void print_stats(struct supervisor *s)
 
 /* ---- recording ---- */
 
-#define LOGS_BYTES (MAX_RECORDED_THREADS * LOG_STRIDE)
-
-static void take_log(struct supervisor *s, struct log *log, unsigned reason)
-{
-	uint64_t used = __atomic_load_n(&log->used, __ATOMIC_ACQUIRE);
-
-	recorder_log(s->recorder, log, (const uint8_t *)log + LOG_DATA,
-	        used < LOG_STRIDE - LOG_DATA ? used : 0, reason);
-	log->used = 0;
-	if (reason == LOG_ENDED)
-		log->tid = 0;
-	else if (recorder_keyframe_in(s->recorder, log) == 0)
-		log->wanted = 1;
-}
-
-static enum status serve_log(struct supervisor *s, const uint64_t *a)
-{
-	if (!s->logs || a[0] >= MAX_RECORDED_THREADS)
-		return STATUS_RELEASE;
-	take_log(s, (struct log *)(s->logs + a[0] * LOG_STRIDE), (unsigned)a[1]);
-	return STATUS_OK;
-}
-
-/* The process ends, or has ended: what the threads left is all there will be. */
-static void finish_recording(struct supervisor *s)
-{
-	if (!s->logs)
-		return;
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
-		struct log *log = (struct log *)(s->logs + i * LOG_STRIDE);
-		if (log->tid)
-			take_log(s, log, LOG_ENDED);
-	}
-	recorder_finish(s->recorder);
-	munmap(s->logs, LOGS_BYTES);
-	s->logs = NULL;
-}
-
-/* Threads note in their logs from where on they may run code that replaced other code. */
-static void tell_of_code(struct supervisor *s, uint32_t pieces)
-{
-	for (uint32_t i = 0; i < s->groups.count; i++) {
-		struct channel *channel = s->groups.items[i]->channel;
-		if (s->asking >= channel->mailboxes && s->asking < channel->mailboxes + MAILBOX_COUNT)
-			__atomic_store_n(&channel->code_pieces, pieces, __ATOMIC_RELEASE);
-	}
-}
-
 static void take_stragglers(struct supervisor *s, struct stragglers *stragglers)
 {
 	for (uint32_t i = 0; i < stragglers->count; i++)
@@ -336,50 +344,54 @@ static void take_stragglers(struct supervisor *s, struct stragglers *stragglers)
 /* Looks after the threads' keyframes, when it is time. */
 static void look_after_keyframes(struct supervisor *s, uint64_t now)
 {
-	const struct process *process = find_process(s, s->root);
-	uint64_t interval = s->logs ? s->options->record->interval : 0;
 	struct stragglers stragglers = {0};
 
-	if (!s->logs || !process || !process->has_memory || now < s->keyframes.next)
-		return;
-	struct keyframe_process threads = {.pid = process->pid,
-	        .memory = &process->memory,
-	        .space = process->space,
-	        .logs = s->logs,
-	        .recorder = s->recorder,
-	        .interval = interval ? interval : UINT64_MAX};
-	keyframes_look(&s->keyframes, &threads, now, &stragglers);
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		struct process *process = s->processes.items[i];
+		if (process->recorded && process->has_memory)
+			recorded_process_look(process->recorded, &process->memory, now, &stragglers);
+	}
 	take_stragglers(s, &stragglers);
 }
 
-static void note_code(
-        void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size)
+/* Looks at what recording costs, and lets the programs go when it is too much. */
+static void look_after_costs(struct supervisor *s, uint64_t now)
 {
-	struct supervisor *s = context;
-	uint32_t pieces;
-
-	if (!s->recorder || !s->asking)
-		return;
-	recorder_code(s->recorder, s->asking->log, s->asking->instructions, memory, address, bytes, size);
-	pieces = recorder_replaced(s->recorder);
-	if (pieces)
-		tell_of_code(s, pieces);
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		struct process *process = s->processes.items[i];
+		if (process->recorded && process->has_memory &&
+		        recorded_process_look_at_costs(
+		                process->recorded, &process->memory, process->waited, now) == BUDGET_LEAVE)
+			asked_to_leave = 1;
+	}
 }
 
-static void begin_recording(struct supervisor *s, pid_t pid, struct space *space)
+static uint64_t next_look(const struct supervisor *s)
 {
-	const struct segment_layout *first = &space->segments[0].layout;
-	void *logs = mmap(NULL, LOGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, space->memfd,
-	        (off_t)(first->file + first->logs));
+	uint64_t next = UINT64_MAX;
 
-	if (logs == MAP_FAILED) {
-		fprintf(stderr, "bugnet: cannot record: no memory for the logs: %s\n", strerror(errno));
-		return;
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		uint64_t look = recorded_process_next_look(s->processes.items[i]->recorded);
+		if (look < next)
+			next = look;
 	}
-	s->logs = logs;
-	space->on_code = note_code;
-	space->on_code_context = s;
-	recorder_begin(s->recorder, pid, space);
+	return next;
+}
+
+/* Is this process to have a recording? It is about to run a program, or is a copy of one that has. */
+static bool is_recorded(const struct supervisor *s, pid_t pid)
+{
+	return s->options->record && (s->options->children || (pid == s->root && s->recorder));
+}
+
+static void begin_recording(struct supervisor *s, struct process *process, pid_t forked)
+{
+	struct recorder *recorder = process->pid == s->root ? s->recorder : NULL;
+
+	if (recorder)
+		s->recorder = NULL;
+	process->recorded = recorded_process_create(
+	        recorder, s->options->record, process->pid, forked, process->space, &process->memory);
 }
 
 static bool process_is_dead(const struct process *process)
@@ -391,6 +403,63 @@ static bool process_is_dead(const struct process *process)
 	return poll(&poll_fd, 1, 0) > 0;
 }
 
+/* ---- being debugged ---- */
+
+static struct hold_process held_process(const struct process *process)
+{
+	return (struct hold_process){process->pid, process->group->channel, process->space,
+	        (struct memory *)&process->memory, process->recorded};
+}
+
+/* NULL: it does not run, or nobody debugs it. */
+static struct process *debugged_process(struct supervisor *s)
+{
+	struct process *process = s->hold ? find_process(s, s->root) : NULL;
+
+	return process && process->recorded && process->has_memory ? process : NULL;
+}
+
+static void look_after_hold(struct supervisor *s, uint64_t now)
+{
+	struct process *process = debugged_process(s);
+	struct stragglers stragglers = {0};
+
+	if (!process || hold_next_look(s->hold) > now)
+		return;
+	struct hold_process held = held_process(process);
+	hold_look(s->hold, &held, now, &stragglers);
+	take_stragglers(s, &stragglers);
+}
+
+/* A debugger that goes without a word takes the program with it, as gdb does; one that was running goes on.
+ */
+static void serve_hold(struct supervisor *s)
+{
+	struct process *process = debugged_process(s);
+	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+	bool leave = false;
+
+	if (!process || asked_to_leave)
+		return;
+	struct hold_process held = held_process(process);
+	if (hold_serve(s->hold, &held, &leave))
+		epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->options->debugger, &event);
+	else if (s->attachment.pid)
+		leave = true;
+	else
+		kill(process->pid, SIGKILL);
+	if (leave)
+		asked_to_leave = 1;
+}
+
+static void begin_hold(struct supervisor *s)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+
+	s->hold = hold_create(s->options->debugger);
+	epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->options->debugger, &event);
+}
+
 static void bury_the_dead(struct supervisor *s)
 {
 	for (uint32_t i = s->processes.count; i-- > 0;) {
@@ -398,14 +467,106 @@ static void bury_the_dead(struct supervisor *s)
 		bool gone = process->leaving && process->has_memory && !memory_alive(&process->memory);
 		if (!gone && !process_is_dead(process))
 			continue;
-		if (process->pid == s->root && gone && s->logs)
-			recorder_note_exec(s->recorder);
-		if (process->pid == s->root)
-			finish_recording(s);
+		finish_recording(process, NULL, gone);
+		if (process->pid == s->root && s->hold)
+			hold_ended(s->hold, process->pid);
 		if (process->pid == s->root && !gone)
 			print_stats(s);
 		remove_process(s, process);
 		i = s->processes.count;
+	}
+}
+
+/* ---- who asks from outside ---- */
+
+static void tell_state(struct supervisor *s, int client)
+{
+	char text[CONTROL_PACKET - 8], line[PATH_MAX + 256];
+	size_t size = 0;
+
+	*text = 0;
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		recorded_process_tell(s->processes.items[i]->recorded, line, sizeof line);
+		if (size + strlen(line) < sizeof text)
+			size += (size_t)snprintf(text + size, sizeof text - size, "%s", line);
+	}
+	control_answer(client, "ok\n%s", text);
+}
+
+/* "PID\nPATH\nREASON" */
+static void take_wish(struct supervisor *s, char *request, int client)
+{
+	char *number = strsep(&request, "\n"), *path = strsep(&request, "\n"), *text = strsep(&request, "\n");
+	struct process *process = number ? find_process(s, atoi(number)) : NULL;
+	struct save_wish wish = {.reason = {.kind = "request",
+	                                 .text = text && *text ? text : "asked for by 'bugnet save'",
+	                                 .path = path && *path == '/' ? path : NULL,
+	                                 .thread = THREAD_NO_PARENT},
+	        .client = client};
+
+	if (!process || !process->recorded)
+		control_answer(client, "error\nprocess %s is not recorded\n", number ? number : "?");
+	else if (!recorded_process_save(process->recorded, &wish))
+		control_answer(client, "error\neverything is kept in its file, there is no ring to save\n");
+}
+
+/* What has ended is saved before anybody is answered who wants to know. */
+static void answer_late(struct supervisor *s, int client)
+{
+	bury_the_dead(s);
+	control_answer(client, "ok\n");
+}
+
+/* Answered when it is done. */
+static void take_leave(struct supervisor *s, int client)
+{
+	if (asked_to_leave) {
+		control_answer(client, "error\nit is about to be let go already\n");
+		return;
+	}
+	asked_to_leave = 1;
+	s->leaver = client;
+}
+
+static void serve_control(struct supervisor *s)
+{
+	char request[CONTROL_PACKET], *rest;
+
+	for (int client; (client = control_next(&s->control, request)) >= 0;) {
+		rest = request;
+		const char *verb = strsep(&rest, "\n");
+		if (!strcmp(verb, "state"))
+			tell_state(s, client);
+		else if (!strcmp(verb, "save"))
+			take_wish(s, rest, client);
+		else if (!strcmp(verb, "detach"))
+			take_leave(s, client);
+		else if (!strcmp(verb, "wait"))
+			answer_late(s, client);
+		else
+			close(client);
+	}
+	if (s->control.fd >= 0) {
+		struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+		epoll_ctl(s->epoll, EPOLL_CTL_MOD, s->control.events, &event);
+	}
+}
+
+static void begin_control(struct supervisor *s)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+
+	control_open(&s->control, s->root);
+	if (s->control.fd >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->control.events, &event);
+}
+
+static void look_after_saves(struct supervisor *s, uint64_t now)
+{
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		struct process *process = s->processes.items[i];
+		if (recorded_process_is_saving(process->recorded) && open_memory(process))
+			recorded_process_look_after_saves(process->recorded, &process->memory, now);
 	}
 }
 
@@ -465,30 +626,69 @@ static void redirect_stderr(void)
 	}
 }
 
+static struct injection injection_for(const struct supervisor *s, pid_t pid)
+{
+	const struct recorder_options *record = s->options->record;
+	struct injection options = {.children = s->options->children,
+	        .cache = s->options->cache,
+	        .announce_exit = (s->options->stats || s->options->count) && pid == s->root,
+	        .count = s->options->count};
+
+	if (is_recorded(s, pid)) {
+		options.record = options.announce_exit = true;
+		cpu_level_parse(record->cpu, &options.cpu_level);
+		options.dictionary_bits =
+		        record->dictionary ? (uint32_t)__builtin_ctz(record->dictionary) : 0;
+		options.bound = record->bound;
+		options.interval = record->interval ? record->interval : UINT64_MAX;
+		options.puts_off = record->puts_off;
+		options.save_calls = record->save_calls;
+		options.save_call_count = record->save_call_count;
+	}
+	return options;
+}
+
+/* The process has its space. */
+static void settle_in(struct supervisor *s, pid_t pid, const struct memory *memory,
+        const struct injection *options, struct space *space)
+{
+	space->library = options->record ? NULL : s->library; /* not the code of another kind of run */
+	space->count = s->options->count;
+	struct process *process = add_process(s, pid, group_create(s, space), space);
+	process->memory = *memory;
+	process->has_memory = true;
+	process->group->channel->clears = memory->pages_fd >= 0;
+	if (options->record)
+		begin_recording(s, process, 0);
+	if (s->hold && process->recorded) {
+		struct hold_process held = held_process(process);
+		hold_begin(s->hold, &held);
+	}
+	s->counters.images++;
+}
+
 /* A process stands at the first instruction of its new image. */
 static void take_over(struct supervisor *s, pid_t pid)
 {
 	struct memory memory;
 	struct process *old = find_process(s, pid);
-	struct injection options = {.children = s->options->children,
-	        .cache = s->options->cache,
-	        .announce_exit = (s->options->stats || s->options->count || s->recorder) && pid == s->root,
-	        .count = s->options->count};
-	if (s->recorder && pid == s->root && !s->recorded) {
-		options.record = true;
-		cpu_level_parse(s->options->record->cpu, &options.cpu_level);
-		options.dictionary_bits = s->options->record->dictionary
-		                                  ? (uint32_t)__builtin_ctz(s->options->record->dictionary)
-		                                  : 0;
-		options.bound = s->options->record->bound;
-		options.interval = s->options->record->interval ? s->options->record->interval : UINT64_MAX;
-		s->recorded = true;
-	}
+	struct injection options = injection_for(s, pid);
 	char why[256];
 	int error = memory_open(&memory, pid);
 
-	if (old)
+	bool only_saved = old && old->recorded && !s->options->children;
+	if (old) {
+		finish_recording(old, NULL, true);
+		if (s->hold && old->pid == s->root)
+			hold_ended(s->hold, old->pid);
 		remove_process(s, old);
+	}
+	if (only_saved) {
+		if (!error)
+			memory_close(&memory);
+		ptrace(PTRACE_DETACH, pid, 0, 0);
+		return;
+	}
 	if (error) {
 		fprintf(stderr, "bugnet: process %d runs natively: cannot open its memory: %s\n", pid,
 		        strerror(-error));
@@ -497,15 +697,9 @@ static void take_over(struct supervisor *s, pid_t pid)
 	}
 	struct space *space = inject(pid, &memory, &options, why, sizeof why);
 	if (space) {
-		space->library = options.record ? NULL : s->library; /* not the code of another kind of run */
-		space->count = s->options->count;
-		struct process *process = add_process(s, pid, group_create(s, space), space);
-		process->memory = memory;
-		process->has_memory = true;
-		if (options.record)
-			begin_recording(s, pid, space);
+		settle_in(s, pid, &memory, &options, space);
 		/* Nothing left to say: do not keep a pipe open that somebody reads to its end. */
-		if (!s->options->stats && !s->options->count && !s->options->children && !s->recorder)
+		if (!s->options->stats && !s->options->count && !s->options->children && !s->options->record)
 			redirect_stderr();
 	} else if (pid == s->root && s->counters.images == 0) {
 		fprintf(stderr, "bugnet: cannot run the program translated: %s\n", why);
@@ -515,9 +709,40 @@ static void take_over(struct supervisor *s, pid_t pid)
 	} else {
 		fprintf(stderr, "bugnet: process %d runs natively: %s\n", pid, why);
 		memory_close(&memory);
+		s->counters.images++;
 	}
-	s->counters.images++;
 	ptrace(PTRACE_DETACH, pid, 0, 0);
+}
+
+/* The program runs already. False, with the reason in `why`: it runs on as it was. */
+static bool take_over_running(struct supervisor *s, char *why, size_t why_size)
+{
+	struct memory memory;
+	struct injection options = injection_for(s, s->root);
+	int error = memory_open(&memory, s->root);
+
+	if (error == -ENOENT)
+		return fail_because(why, why_size, "there is no such process");
+	if (error)
+		return fail_because(why, why_size,
+		        "cannot open its memory: %s; it must be yours, and the kernel must permit it: see "
+		        "'bugnet doctor', or become root",
+		        strerror(-error));
+	struct space *space = NULL;
+	if (attachment_begin(&s->attachment, s->root, &memory, why, why_size)) {
+		options.attachment = &s->attachment;
+		space = inject(s->root, &memory, &options, why, why_size);
+		if (!space)
+			attachment_abandon(&s->attachment);
+	}
+	if (space) {
+		settle_in(s, s->root, &memory, &options, space);
+		attachment_start(&s->attachment);
+	} else {
+		memory_close(&memory);
+	}
+	take_stragglers(s, &s->attachment.stragglers);
+	return space != NULL;
 }
 
 static void handle_stop(struct supervisor *s, pid_t pid, int status)
@@ -558,13 +783,16 @@ static bool serve_followed(struct supervisor *s)
 
 /* ---- requests ---- */
 
-static enum status new_space(struct process *process, int target_fd, uint64_t reply[2], struct supervisor *s)
+/* a[0]: the descriptor of its memory in the process; a[1]: for a recording of its own, of the child of a fork
+ */
+static enum status new_space(
+        struct supervisor *s, struct process *process, const uint64_t *a, uint64_t reply[2])
 {
 	char path[64];
 
-	if (process->space->users == 1)
+	if (process->space->users == 1 && !a[1])
 		return STATUS_NONE; /* another thread was faster, or the others have gone */
-	snprintf(path, sizeof path, "/proc/%d/fd/%d", process->pid, target_fd);
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", process->pid, (int)a[0]);
 	int memfd = open(path, O_RDWR | O_CLOEXEC);
 	if (memfd < 0)
 		return STATUS_RELEASE;
@@ -580,71 +808,93 @@ static enum status new_space(struct process *process, int target_fd, uint64_t re
 	space_release(s, process->space);
 	process->space = space;
 	space->users = 1;
-	if (process->pid != s->root)
-		space->on_code = NULL;
+	space->on_code = NULL;
+	space->on_unmapped = NULL;
+	if (process->recorded)
+		recorded_process_moved(process->recorded, space);
+	else if (a[1] && is_recorded(s, process->pid))
+		begin_recording(s, process, (pid_t)a[2]);
 	s->counters.copies++;
 	reply[0] = space->id;
+	reply[1] = process->recorded != NULL;
 	return STATUS_OK;
 }
 
+enum anew { ANEW_DONE, ANEW_LATER, ANEW_NEVER };
+
+/* Answers that somebody has not taken yet speak of code that is no more. */
+static void take_answers_back(const struct evacuee *evacuee)
+{
+	struct channel *channel = evacuee->channel;
+
+	for (uint32_t i = 0; i < channel->mailbox_high; i++) {
+		struct mailbox *mailbox = &channel->mailboxes[i];
+		if (mailbox->pid == evacuee->pid && mailbox->operation == OP_TRANSLATE &&
+		        mailbox->state == MAILBOX_REPLY && mailbox->status == STATUS_OK)
+			mailbox->status = STATUS_AGAIN;
+	}
+}
+
 /*
- * The code cache is full: begin it anew, with everybody out of it. Answers that
- * somebody has not taken yet speak of code that is no more.
+ * The code cache is full: begin it anew, with everybody out of it. That cannot be now while somebody is
+ * traced already, who is on the way through execve or did not stop in time; one who never stops is not waited
+ * for for ever.
  */
-static bool begin_anew(struct supervisor *s, struct space *space)
+static enum anew begin_anew(struct supervisor *s, struct space *space)
 {
 	VECTOR(struct evacuee) evacuees = {0};
+	struct stragglers stragglers = {0};
+	struct evacuation *evacuation = NULL;
+	enum halt_outcome outcome = HALT_UNSAFE;
+	uint64_t now = nanoseconds();
 
+	if (!space->exhausted_since)
+		space->exhausted_since = now;
 	for (uint32_t i = 0; i < s->processes.count; i++) {
 		struct process *process = s->processes.items[i];
 		if (process->space == space && open_memory(process))
 			vector_push(&evacuees,
 			        (struct evacuee){process->pid, &process->memory, process->group->channel});
 	}
-	/* Who is on the way through execve is traced already. */
-	struct stragglers stragglers = {0};
-	struct evacuation *evacuation =
-	        s->followed.count ? NULL
-	                          : evacuation_begin(space, evacuees.items, evacuees.count, &stragglers);
-	for (uint32_t i = 0; evacuation && i < evacuees.count; i++) {
-		struct channel *channel = evacuees.items[i].channel;
-		for (uint32_t m = 0; m < channel->mailbox_high; m++) {
-			struct mailbox *mailbox = &channel->mailboxes[m];
-			if (mailbox->pid == evacuees.items[i].pid && mailbox->operation == OP_TRANSLATE &&
-			        mailbox->state == MAILBOX_REPLY && mailbox->status == STATUS_OK)
-				mailbox->status = STATUS_AGAIN;
-		}
-	}
-	bool done = evacuation && space_reset(space) == 0;
-	if (evacuation)
+	if (!s->followed.count)
+		outcome = evacuation_begin(&evacuation, space, evacuees.items, evacuees.count, &stragglers);
+	bool later = outcome == HALT_UNSAFE && now - space->exhausted_since < ANEW_NANOSECONDS, done = false;
+	if (evacuation) {
+		for (uint32_t i = 0; i < evacuees.count; i++)
+			take_answers_back(&evacuees.items[i]);
+		done = space_reset(space) == 0;
 		evacuation_end(evacuation, evacuees.items, evacuees.count);
+	}
 	take_stragglers(s, &stragglers);
 	vector_free(&evacuees);
+	if (later)
+		return ANEW_LATER;
 	space->exhausted = false; /* when it could not be: threads leave it one by one, as they come */
-	return done;
+	space->exhausted_since = 0;
+	return done ? ANEW_DONE : ANEW_NEVER;
 }
 
 /* Code that was translated for a program without low memory, or without a stack there, goes. */
-static enum status fold_memory(struct supervisor *s, struct space *space)
+static enum status fold_memory(struct space *space)
 {
 	space->low_stack = space->low_memory;
 	space->low_memory = true;
 	for (unsigned i = 0; i < space->segment_count; i++)
 		space_info(space, i)->low_memory = 1;
-	return begin_anew(s, space) ? STATUS_OK : STATUS_RELEASE;
+	space->exhausted = true;
+	return STATUS_OK;
 }
 
-static enum status translate_for(
-        struct supervisor *s, struct process *process, const uint64_t *a, uint64_t reply[2])
+static enum status translate_for(struct process *process, const uint64_t *a, uint64_t reply[2])
 {
 	struct space *space = process->space;
 
 	if (space->users > 1 && space_needs_protection(space, &process->memory, a[0]))
 		return STATUS_SPLIT;
+	if (space_is_stop(space, a[0]))
+		return space_single(space, &process->memory, a[0], reply);
 	enum status status = space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
-	if (space->exhausted && begin_anew(s, space))
-		status = space_translate(space, &process->memory, a[0], a[1], (unsigned)a[2], reply);
-	for (unsigned i = 0; i < EXPECTED_AT_ONCE; i++) {
+	for (unsigned i = 0; i < EXPECTED_AT_ONCE && !space->exhausted; i++) {
 		if (!space_translate_expected(space, &process->memory))
 			break;
 	}
@@ -669,6 +919,31 @@ static enum status forked(struct supervisor *s, struct process *parent, pid_t id
 	return STATUS_OK;
 }
 
+/* A thread asks for a file, or makes a call that may be worth one. It waits until it has been looked at. */
+static enum status save_for(struct supervisor *s, struct process *process, struct mailbox *mailbox)
+{
+	const uint64_t *a = mailbox->arguments;
+	char text[SAVE_TEXT], call[NAME_TEXT_SIZE];
+	struct save_wish wish = {.reason = {.kind = "program",
+	                                 .text = text,
+	                                 .thread = mailbox->log,
+	                                 .position = mailbox->instructions ? mailbox->instructions - 1 : 0},
+	        .client = -1,
+	        .mailbox = mailbox};
+
+	if (a[0] == SAVE_PROGRAM) {
+		memory_text(&process->memory, a[1], text, sizeof text);
+	} else if (!s->options->record->output) {
+		wish.reason.kind = "call";
+		snprintf(text, sizeof text, "system call %s", syscall_name(a[0], call));
+	} else {
+		wish.reason.kind = "output";
+		if (!output_matches(s->options->record->output, &process->memory, a, text, sizeof text))
+			return STATUS_OK;
+	}
+	return recorded_process_save(process->recorded, &wish) ? STATUS_LATER : STATUS_OK;
+}
+
 static enum status serve_request(struct supervisor *s, struct process *process, struct mailbox *mailbox)
 {
 	const uint64_t *a = mailbox->arguments;
@@ -679,8 +954,10 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return STATUS_RELEASE;
 	switch ((enum operation)mailbox->operation) {
 	case OP_TRANSLATE:
+		if (s->hold && mailbox->log != MAILBOX_NO_LOG && hold_stops(s->hold, space, mailbox))
+			return STATUS_HOLD;
 		s->latest = process;
-		return translate_for(s, process, a, mailbox->reply);
+		return translate_for(process, a, mailbox->reply);
 	case OP_REMAPPED:
 		if (shared)
 			return STATUS_SPLIT;
@@ -695,7 +972,7 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 			return STATUS_SPLIT;
 		return space_unwatch(space, &process->memory, a[0], a[1], mailbox->reply);
 	case OP_NEW_SPACE: {
-		enum status status = new_space(process, (int)a[0], mailbox->reply, s);
+		enum status status = new_space(s, process, a, mailbox->reply);
 		if (status == STATUS_OK)
 			process->group->moving = mailbox;
 		return status;
@@ -717,30 +994,98 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return STATUS_OK;
 	case OP_FORKED:
 		return forked(s, process, (pid_t)a[0], a[1]);
+	case OP_ADOPT:
+		if (!s->hold)
+			fprintf(stderr, "bugnet: recording process %d; 'bugnet detach %d'%s lets it go\n",
+			        s->root, s->root, isatty(0) ? " or ^C" : "");
+		attachment_finish(&s->attachment, space);
+		take_stragglers(s, &s->attachment.stragglers);
+		return STATUS_OK;
 	case OP_KNOW_ME:
 		return STATUS_OK;
 	case OP_EXIT:
-		if (process->pid == s->root) {
-			finish_recording(s);
-			print_stats(s);
+		if (s->hold && process == debugged_process(s)) {
+			struct hold_process held = held_process(process);
+			return hold_exits(s->hold, &held);
 		}
+		finish_recording(process, &process->memory, false);
+		if (process->pid == s->root)
+			print_stats(s);
 		return STATUS_OK;
+	case OP_SAVE:
+		return save_for(s, process, mailbox);
 	case OP_LOG:
-		return serve_log(s, a);
+		return recorded_process_log(process->recorded, a[0], (unsigned)a[1]);
+	case OP_CLEAR:
+		return clear_memory(&process->memory, a[0], a[1]) ? STATUS_OK : STATUS_RELEASE;
+	case OP_TIME:
+		mailbox->reply[0] = read_clock(CLOCK_REALTIME);
+		mailbox->reply[1] = read_clock(CLOCK_MONOTONIC);
+		return STATUS_OK;
 	case OP_LOW_MEMORY:
-		return fold_memory(s, space);
-	case OP_FEED:
+		return fold_memory(space);
 	case OP_STEP:
+		return space_single(space, &process->memory, a[0], mailbox->reply);
+	case OP_HELD: {
+		struct hold_process held = held_process(process);
+		return s->hold ? hold_stands(s->hold, &held, mailbox) : STATUS_OK;
+	}
+	case OP_FEED:
 	case OP_DIVERGED:
 		break;
 	}
 	return STATUS_RELEASE;
 }
 
+static void put_off(struct supervisor *s, struct mailbox *mailbox, bool served)
+{
+	vector_push(&s->put_off, (struct put_off){mailbox->pid, mailbox, served});
+}
+
+static bool is_put_off(const struct supervisor *s, const struct mailbox *mailbox)
+{
+	for (uint32_t i = 0; i < s->put_off.count; i++) {
+		if (s->put_off.items[i].mailbox == mailbox)
+			return true;
+	}
+	return false;
+}
+
+/* Is it asked for code, which is to be asked for again when all code has gone? */
+static bool wants_code(const struct mailbox *mailbox)
+{
+	return mailbox->operation == OP_TRANSLATE || mailbox->operation == OP_STEP;
+}
+
+/*
+ * What could not be placed, or not be unlinked for lack of room, must not be run: there is an answer only
+ * when the cache has been begun anew.
+ */
+static void answer(struct supervisor *s, struct process *process, struct mailbox *mailbox)
+{
+	if (process && process->space->exhausted) {
+		switch (begin_anew(s, process->space)) {
+		case ANEW_LATER:
+			put_off(s, mailbox, !wants_code(mailbox));
+			return;
+		case ANEW_DONE:
+			if (wants_code(mailbox))
+				mailbox->status = serve_request(s, process, mailbox);
+			break;
+		case ANEW_NEVER:
+			if (mailbox->operation == OP_LOW_MEMORY)
+				mailbox->status = STATUS_RELEASE;
+		}
+	}
+	__atomic_store_n(&mailbox->state, MAILBOX_REPLY, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&mailbox->sleeping, __ATOMIC_SEQ_CST))
+		futex_wake(&mailbox->state);
+}
+
 static void serve_mailbox(struct supervisor *s, struct group *group, struct mailbox *mailbox)
 {
 	if (__atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) != MAILBOX_REQUEST ||
-	        (group->moving && group->moving != mailbox))
+	        (group->moving && group->moving != mailbox) || is_put_off(s, mailbox))
 		return;
 	if (!mailbox->pid && mailbox->forked)
 		mailbox->pid = namespace_resolve(mailbox->parent, mailbox->forked);
@@ -750,14 +1095,54 @@ static void serve_mailbox(struct supervisor *s, struct group *group, struct mail
 		if (space)
 			process = add_process(s, mailbox->pid, group, space);
 	}
-	s->asking = mailbox;
+	if (process && process->space->exhausted && wants_code(mailbox) &&
+	        begin_anew(s, process->space) == ANEW_LATER) {
+		put_off(s, mailbox, false);
+		return;
+	}
+	if (process)
+		recorded_process_asks(process->recorded, mailbox);
+	uint64_t begin = nanoseconds();
 	mailbox->status = process ? serve_request(s, process, mailbox) : STATUS_RELEASE;
-	/* What could not be unlinked for lack of room must not be run any more. */
-	if (process && process->space->exhausted && mailbox->operation != OP_TRANSLATE)
-		begin_anew(s, process->space);
-	__atomic_store_n(&mailbox->state, MAILBOX_REPLY, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&mailbox->sleeping, __ATOMIC_SEQ_CST))
-		futex_wake(&mailbox->state);
+	if (process)
+		process->waited += nanoseconds() - begin;
+	if (mailbox->status != STATUS_LATER)
+		answer(s, process, mailbox);
+}
+
+static void serve_put_off(struct supervisor *s)
+{
+	/* They may be put off once more. */
+	uint32_t count = s->put_off.count;
+	struct put_off *items = s->put_off.items;
+
+	memset(&s->put_off, 0, sizeof s->put_off);
+	for (uint32_t i = 0; i < count; i++) {
+		struct process *process = find_process(s, items[i].pid);
+		if (!process)
+			continue;
+		if (!items[i].served)
+			serve_mailbox(s, process->group, items[i].mailbox);
+		else if (process->group->moving)
+			vector_push(&s->put_off, items[i]);
+		else
+			answer(s, process, items[i].mailbox);
+	}
+	free(items);
+}
+
+/* Threads tell that they go on: they are to be watched again. */
+static void watch_returned(struct supervisor *s, struct group *group)
+{
+	uint32_t returned = __atomic_load_n(&group->channel->returned, __ATOMIC_ACQUIRE);
+
+	if (returned == group->returned)
+		return;
+	group->returned = returned;
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		if (s->processes.items[i]->group == group)
+			recorded_process_look_now(s->processes.items[i]->recorded);
+	}
 }
 
 static bool serve_group(struct supervisor *s, struct group *group)
@@ -778,6 +1163,7 @@ static bool serve_group(struct supervisor *s, struct group *group)
 			serve_mailbox(
 			        s, group, &channel->mailboxes[word * 64 + (uint32_t)__builtin_ctzl(bits)]);
 	}
+	watch_returned(s, group);
 	group_release(s, group);
 	return true;
 }
@@ -786,6 +1172,7 @@ static bool serve_all(struct supervisor *s)
 {
 	bool served = serve_followed(s);
 
+	serve_put_off(s);
 	for (uint32_t i = s->groups.count; i-- > 0;) {
 		if (i < s->groups.count)
 			served |= serve_group(s, s->groups.items[i]);
@@ -794,6 +1181,9 @@ static bool serve_all(struct supervisor *s)
 	if (deaths != s->deaths_seen) {
 		s->deaths_seen = deaths;
 		bury_the_dead(s);
+		serve_control(s);
+		if (s->hold)
+			serve_hold(s);
 	}
 	return served;
 }
@@ -808,12 +1198,17 @@ static bool must_look(const struct process *process)
 
 static uint64_t longest_sleep(const struct supervisor *s, uint64_t now)
 {
+	if (asked_to_leave)
+		return LEAVING_PAUSE_NANOSECONDS;
 	uint64_t sleep = s->groups.count > MAX_WAITED ? QUIET_POLL_NANOSECONDS : IDLE_NANOSECONDS;
 
-	if (s->followed.count)
+	if (s->followed.count || s->put_off.count)
 		return EXEC_POLL_NANOSECONDS;
-	if (s->logs && s->keyframes.next < now + sleep)
-		sleep = s->keyframes.next > now ? s->keyframes.next - now : 0;
+	uint64_t next = next_look(s), hold = s->hold ? hold_next_look(s->hold) : UINT64_MAX;
+	if (hold < next)
+		next = hold;
+	if (next < now + sleep)
+		sleep = next > now ? next - now : 0;
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		if (s->groups.items[i]->channel->quiet_processes)
 			return QUIET_POLL_NANOSECONDS;
@@ -871,20 +1266,89 @@ static void *watch_deaths(void *argument)
 	return NULL;
 }
 
+/* ---- leaving ---- */
+
+static void ask_to_leave(int signal)
+{
+	(void)signal;
+	asked_to_leave = 1;
+}
+
+/* Signals that end us let a program go that was running before. Only the thread that serves takes them. */
+static void leave_at_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action = {.sa_handler = ask_to_leave};
+
+	for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+		sigaction(numbers[i], &action, NULL);
+}
+
+/*
+ * One round for everybody. True: it is over. Whoever cannot be let go in time is released when we end, as
+ * after any death of a supervisor, with our memory in it.
+ */
+static bool leave_processes(struct supervisor *s, uint64_t now)
+{
+	struct stragglers stragglers = {0};
+
+	if (!s->leaving_since)
+		s->leaving_since = now;
+	for (uint32_t i = s->processes.count; i-- > 0;) {
+		struct process *process = s->processes.items[i];
+		process->group->channel->detaining = DETAIN_LEAVING;
+		struct hold_process held = held_process(process);
+		hold_release(&held);
+		if (!open_memory(process) ||
+		        !detach_round(process->pid, &process->memory, process->space, &stragglers))
+			continue;
+		finish_recording(process, NULL, false);
+		remove_process(s, process);
+	}
+	take_stragglers(s, &stragglers);
+	if (s->processes.count && now - s->leaving_since < LEAVING_NANOSECONDS)
+		return false;
+	for (uint32_t i = 0; i < s->processes.count; i++)
+		finish_recording(s->processes.items[i], NULL, false);
+	return true;
+}
+
+static void tell_leaver(struct supervisor *s)
+{
+	static const char text[] =
+	        "not all threads could be stopped: it goes on natively, and bugnet's memory stays in it";
+
+	if (s->leaver >= 0)
+		control_answer(s->leaver, s->processes.count ? "error\n%s\n" : "ok\n", text);
+	else if (s->processes.count)
+		fprintf(stderr, "bugnet: process %d: %s\n", s->root, text);
+	s->leaver = -1;
+}
+
 static void serve_until_alone(struct supervisor *s)
 {
 	uint64_t last = nanoseconds();
 
 	while (s->processes.count || s->followed.count) {
+		if (asked_to_leave && nanoseconds() >= s->next_leaving) {
+			if (leave_processes(s, nanoseconds())) {
+				tell_leaver(s);
+				break;
+			}
+			s->next_leaving = nanoseconds() + LEAVING_PAUSE_NANOSECONDS;
+		}
 		struct process *latest;
 		uint64_t now;
 		bool served = serve_all(s);
 		now = nanoseconds();
-		if (s->logs)
+		look_after_saves(s, now);
+		look_after_costs(s, now);
+		if (next_look(s) <= now)
 			look_after_keyframes(s, now);
+		look_after_hold(s, now);
 		if (served) {
 			last = now;
-		} else if ((latest = s->latest) && !latest->group->moving &&
+		} else if ((latest = s->latest) && !latest->group->moving && !latest->space->exhausted &&
 		           (space_translate_expected(latest->space, &latest->memory) ||
 		                   space_translate_ahead(latest->space, &latest->memory))) {
 			continue;
@@ -897,34 +1361,74 @@ static void serve_until_alone(struct supervisor *s)
 	}
 }
 
-int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
+static bool start(struct supervisor *s)
 {
-	struct supervisor s = {.options = options, .root = pid};
+	const struct supervisor_options *options = s->options;
 	pthread_t watcher;
 
 	/* What one process's space gave back, the next one's takes: not through the kernel each time. */
 	mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 	if (options->children)
-		s.library = library_create();
-	s.epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s.epoll < 0 || pthread_create(&watcher, NULL, watch_deaths, &s) != 0) {
+		s->library = library_create();
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->epoll < 0 || pthread_create(&watcher, NULL, watch_deaths, s) != 0) {
 		fprintf(stderr, "bugnet: cannot start the supervisor: %s%s\n", strerror(errno),
 		        errno == ENOMEM || errno == EAGAIN ? "; see the limits in 'ulimit -a'" : "");
-		return 1;
+		return false;
 	}
 	if (options->record) {
 		char why[512];
-		s.recorder = recorder_create(options->record, why, sizeof why);
-		if (!s.recorder) {
+		s->recorder = recorder_create(options->record, why, sizeof why);
+		if (!s->recorder) {
 			fprintf(stderr, "bugnet record: %s\n", why);
-			return 1;
+			return false;
 		}
+		begin_control(s);
 	}
+	if (options->debugged)
+		begin_hold(s);
+	return true;
+}
+
+static int serve(struct supervisor *s)
+{
+	serve_until_alone(s);
+	control_close(&s->control);
+	if (s->recorder)
+		recorder_destroy(s->recorder);
+	hold_destroy(s->hold);
+	print_stats(s);
+	return 0;
+}
+
+/*
+ * A service manager that ends a program tells all its processes, us among them: we end with the program, when
+ * what was recorded is saved.
+ */
+static void stay_at_signals(void)
+{
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+}
+
+int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
+{
+	struct supervisor s = {
+	        .options = options, .root = pid, .control = {.fd = -1, .events = -1}, .leaver = -1};
+
+	if (!start(&s))
+		return 1;
+	if (options->record)
+		stay_at_signals();
 	follow(&s, pid);
-	if (!s.followed.count && errno == ESRCH)
+	if (!s.followed.count && errno == ESRCH) {
+		control_close(&s.control);
 		return 1; /* killed before it came to its execve */
+	}
 	if (!s.followed.count) {
+		control_close(&s.control);
 		fprintf(stderr,
 		        "bugnet: cannot trace the program: %s; 'bugnet doctor' tells whether this machine "
 		        "permits it\n",
@@ -934,9 +1438,28 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 	if (write(ready_fd, "", 1) != 1)
 		return 1;
 	close(ready_fd);
-	serve_until_alone(&s);
-	if (s.recorder)
+	return serve(&s);
+}
+
+int supervise_running(pid_t pid, const struct supervisor_options *options)
+{
+	struct supervisor s = {
+	        .options = options, .root = pid, .control = {.fd = -1, .events = -1}, .leaver = -1};
+	sigset_t all, old;
+	char why[512];
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, &old);
+	bool started = start(&s);
+	leave_at_signals();
+	sigprocmask(SIG_SETMASK, &old, NULL);
+	if (!started)
+		return 1;
+	if (!take_over_running(&s, why, sizeof why)) {
+		control_close(&s.control);
 		recorder_destroy(s.recorder);
-	print_stats(&s);
-	return 0;
+		fprintf(stderr, "bugnet record: process %d: %s\n", pid, why);
+		return 1;
+	}
+	return serve(&s);
 }

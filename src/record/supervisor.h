@@ -17,6 +17,8 @@ struct supervisor_options {
 	bool count;
 	uint64_t cache;                        /* see struct launch_options */
 	const struct recorder_options *record; /* NULL: the program is only run */
+	bool debugged;                         /* by somebody at the other end of `debugger`, see hold.h */
+	int debugger;
 };
 
 /*
@@ -24,5 +26,8 @@ struct supervisor_options {
  * from `ready_fd`. Returns the supervisor's exit status when nobody is left.
  */
 int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd);
+
+/* Takes over a program that is running already. */
+int supervise_running(pid_t pid, const struct supervisor_options *options);
 
 #endif

@@ -28,36 +28,42 @@ void thread_log_destroy(struct thread_log *log)
 	free(log);
 }
 
-void thread_log_facts(struct thread_log *log, const struct thread_facts *facts)
+static void note_facts(struct thread_log *log, const struct thread_facts *facts)
 {
+	log->code = facts->code;
 	log->record.parent = facts->parent;
 	log->record.tid = facts->tid;
 	if (*facts->name)
 		memcpy(log->record.name, facts->name, sizeof log->record.name);
 }
 
-static enum recording_status out_of_memory(struct writer *writer)
+static enum recording_status write_stretch(struct thread_log *log, const struct log_sink *sink)
 {
-	writer->error = (struct recording_error){.status = RECORDING_MEMORY, .offset = writer->size};
-	return RECORDING_MEMORY;
-}
+	const struct finished_stretch stretch = {
+	        .what = {.type = SECTION_STRETCH,
+	                .codec = CODEC_COLUMNS,
+	                .id = stretch_id(log->record.id, log->stretches),
+	                .first = log->first,
+	                .last = log->last},
+	        .events = &log->stretch,
+	        .leans_on = log->leans_on,
+	        .began = log->began,
+	        .code = log->code,
+	};
 
-static enum recording_status write_stretch(struct thread_log *log, struct writer *writer)
-{
 	if (!log->has_stretch)
 		return RECORDING_OK;
 	log->has_stretch = false;
 	if (log->stretch.failed)
-		return out_of_memory(writer);
-	enum recording_status status = stretch_write(writer, log->record.id, log->stretches, log->first,
-	        log->last, log->stretch.bytes, log->stretch.size);
+		return RECORDING_MEMORY;
+	enum recording_status status = sink->stretch(sink->context, &stretch);
 	if (status)
 		return status;
 	log->stretches++;
 	if (log->record.first_position > log->first)
 		log->record.first_position = log->first;
 	log->record.last_position = log->last;
-	return thread_record_write(writer, &log->record);
+	return sink->thread(sink->context, &log->record);
 }
 
 static void begin_stretch(struct thread_log *log, const struct event *event)
@@ -67,19 +73,22 @@ static void begin_stretch(struct thread_log *log, const struct event *event)
 	if (log->stretch.capacity > ROOM_KEPT)
 		buffer_deinit(&log->stretch);
 	log->first = log->last = event->position;
+	log->leans_on = event->keyframe.leans_on;
+	log->began = event->keyframe.monotonic;
 	if (!log->record.start_time)
 		log->record.start_time = event->keyframe.monotonic;
 	log->record.end_time = event->keyframe.monotonic;
 }
 
-static enum recording_status look_at(struct thread_log *log, struct writer *writer, const struct event *event)
+static enum recording_status look_at(
+        struct thread_log *log, const struct log_sink *sink, const struct event *event)
 {
 	enum recording_status status = RECORDING_OK;
 
 	if (event->kind == EVENT_KEYFRAME) {
 		if (event->position > log->last)
 			log->last = event->position; /* where the stretch before it ended */
-		status = write_stretch(log, writer);
+		status = write_stretch(log, sink);
 		begin_stretch(log, event);
 	}
 	log->last = event->position;
@@ -107,8 +116,8 @@ static bool begins_anew(struct thread_log *log, const uint8_t *bytes, size_t siz
 	return anew;
 }
 
-enum recording_status thread_log_take(
-        struct thread_log *log, struct writer *writer, const uint8_t *bytes, size_t size)
+static enum recording_status take(
+        struct thread_log *log, const struct log_sink *sink, const uint8_t *bytes, size_t size)
 {
 	const uint8_t *begin = bytes; /* of what is not yet in the stretch */
 	struct event event;
@@ -125,27 +134,55 @@ enum recording_status thread_log_take(
 			append(log, begin, here);
 			begin = here;
 		}
-		enum recording_status status = look_at(log, writer, &event);
+		enum recording_status status = look_at(log, sink, &event);
 		if (status)
 			return status;
 	}
 	log->damaged = found != DECODE_END;
 	log->was_damaged |= log->damaged;
 	append(log, begin, log->damaged ? bytes + log->decoder.event_offset : bytes + size);
-	return log->stretch.failed ? out_of_memory(writer) : RECORDING_OK;
+	return log->stretch.failed ? RECORDING_MEMORY : RECORDING_OK;
+}
+
+/* The facts are those of the stretch that goes on or begins, not of one that ends here. */
+enum recording_status thread_log_take(struct thread_log *log, const struct log_sink *sink,
+        const struct thread_facts *facts, const uint8_t *bytes, size_t size)
+{
+	enum recording_status status = take(log, sink, bytes, size);
+
+	note_facts(log, facts);
+	return status;
 }
 
 enum recording_status thread_log_close(
-        struct thread_log *log, struct writer *writer, uint64_t position, uint64_t now)
+        struct thread_log *log, const struct log_sink *sink, uint64_t position, uint64_t now)
 {
 	if (log->has_stretch && position > log->last && !log->damaged)
 		log->last = position;
 	if (now > log->record.end_time)
 		log->record.end_time = now;
-	enum recording_status status = write_stretch(log, writer);
+	enum recording_status status = write_stretch(log, sink);
 	if (!status && !log->stretches) { /* it ran, but nothing of it could be kept */
 		log->record.first_position = 0;
-		status = thread_record_write(writer, &log->record);
+		status = sink->thread(sink->context, &log->record);
 	}
+	return status;
+}
+
+enum recording_status thread_log_snapshot(const struct thread_log *log, const struct log_sink *sink,
+        const struct thread_facts *facts, const uint8_t *bytes, size_t size, uint64_t position, uint64_t now)
+{
+	struct thread_log *copy = malloc(sizeof *copy);
+
+	if (!copy)
+		return RECORDING_MEMORY;
+	*copy = *log;
+	decoder_copy(&copy->decoder, &log->decoder);
+	copy->stretch = (struct buffer){0};
+	buffer_bytes(&copy->stretch, log->stretch.bytes, log->stretch.size);
+	enum recording_status status = thread_log_take(copy, sink, facts, bytes, size);
+	if (!status)
+		status = thread_log_close(copy, sink, position, now);
+	thread_log_destroy(copy);
 	return status;
 }

@@ -72,8 +72,14 @@ static bool append(struct code_history *history, struct code_piece piece)
 	} else {
 		piece.bytes = NULL;
 	}
+	piece.number = history->next++;
 	history->pieces[history->count++] = piece;
 	return true;
+}
+
+void code_history_skip(struct code_history *history, uint32_t count)
+{
+	history->next += count;
 }
 
 bool code_history_add(struct code_history *history, const struct code_piece *piece)
@@ -95,6 +101,20 @@ bool code_history_add(struct code_history *history, const struct code_piece *pie
 }
 
 /* ---- search ---- */
+
+uint32_t code_history_index(const struct code_history *history, uint32_t number)
+{
+	uint32_t low = 0, high = history->count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (history->pieces[middle].number < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 static bool covers(const struct code_piece *piece, uint64_t address)
 {
@@ -140,17 +160,30 @@ static void encode_piece(const struct code_piece *piece, struct buffer *buffer)
 		buffer_u64(buffer, piece->offset);
 }
 
+/* A piece of no size stands for those that are left out. */
+static void encode_gap(uint32_t left_out, struct buffer *buffer)
+{
+	encode_piece(&(struct code_piece){.address = left_out, .file = EVENT_FILE_NONE}, buffer);
+}
+
 /* Pieces from `first` on, until there are none left or the content is large enough; returns the next one. */
 static uint32_t encode_some(
         const struct code_history *history, uint32_t first, size_t enough, struct buffer *buffer)
 {
 	size_t count_offset = buffer->size;
-	uint32_t i = first, count;
+	uint32_t i = first, count = 0, next = first ? history->pieces[first - 1].number + 1 : 0;
 
 	buffer_u32(buffer, 0);
-	while (i < history->count && !buffer->failed && buffer->size < enough)
-		encode_piece(&history->pieces[i++], buffer);
-	count = i - first;
+	for (; i < history->count && !buffer->failed && buffer->size < enough; i++) {
+		const struct code_piece *piece = &history->pieces[i];
+		if (piece->number != next) {
+			encode_gap(piece->number - next, buffer);
+			count++;
+		}
+		encode_piece(piece, buffer);
+		count++;
+		next = piece->number + 1;
+	}
 	if (!buffer->failed)
 		memcpy(buffer->bytes + count_offset, &count, sizeof count);
 	return i;
@@ -196,7 +229,14 @@ static enum recording_status decode_piece(struct cursor *cursor, struct code_his
 		piece.bytes = cursor_bytes(cursor, piece.size);
 	else
 		piece.offset = cursor_u64(cursor);
-	if (cursor->state || !is_possible(&piece))
+	if (cursor->state)
+		return RECORDING_MALFORMED;
+	if (!piece.size && piece.file == EVENT_FILE_NONE && piece.address && !piece.thread &&
+	        !piece.position && piece.address <= UINT32_MAX - history->next) {
+		code_history_skip(history, (uint32_t)piece.address);
+		return RECORDING_OK;
+	}
+	if (!is_possible(&piece))
 		return RECORDING_MALFORMED;
 	return append(history, piece) ? RECORDING_OK : RECORDING_MEMORY;
 }

@@ -6,6 +6,9 @@
  * address: bytes of a file of the code log, or bytes that are here. Pieces are in the
  * order of time, across all threads; later ones replace what earlier ones say about the
  * same addresses.
+ *
+ * Pieces are numbered as they come. A recording that has lost its beginning may have lost
+ * pieces that nothing in it needs; the others keep their numbers.
  */
 #ifndef BUGNET_RECORDING_CODE_HISTORY_H
 #define BUGNET_RECORDING_CODE_HISTORY_H
@@ -25,6 +28,7 @@ struct code_piece {
 	uint32_t file;        /* number in the code log, or EVENT_FILE_NONE */
 	uint64_t offset;      /* in the file */
 	const uint8_t *bytes; /* without a file: size bytes; else NULL */
+	uint32_t number;      /* of the piece; code_history_add sets it */
 };
 
 struct code_bytes; /* where the pieces' bytes are kept */
@@ -34,12 +38,25 @@ struct code_history {
 	uint32_t count;
 	struct code_bytes *bytes;
 	uint64_t byte_count; /* of all pieces that have bytes */
+	uint32_t next;       /* number of the next piece: the count, if none was left out */
 };
 
 void code_history_deinit(struct code_history *history);
 
 /* Append a copy of the piece, with its bytes. False means out of memory. */
 bool code_history_add(struct code_history *history, const struct code_piece *piece);
+
+/* So many pieces are left out here. */
+void code_history_skip(struct code_history *history, uint32_t count);
+
+/* How many of the first `number` pieces are there. */
+uint32_t code_history_index(const struct code_history *history, uint32_t number);
+
+/* Is none left out? */
+static inline bool code_history_is_whole(const struct code_history *history)
+{
+	return history->next == history->count;
+}
 
 /*
  * The piece with the code that this thread fetches at this address, being at this

@@ -16,7 +16,8 @@
 #define CONTAINER_MINIMUM_READER 1 /* the oldest version of readers that understand what it writes */
 
 /* Features that a reader must know, and those it may ignore. */
-#define CONTAINER_REQUIRED_KNOWN 0
+#define CONTAINER_REQUIRED_GAPS  (UINT64_C(1) << 0) /* the code history leaves pieces out */
+#define CONTAINER_REQUIRED_KNOWN CONTAINER_REQUIRED_GAPS
 #define CONTAINER_OPTIONAL_FILES (UINT64_C(1) << 0) /* the mapped files are inside */
 
 #define CONTAINER_HEADER_SIZE         64

@@ -380,6 +380,12 @@ void decoder_init(struct decoder *decoder, const uint8_t *bytes, size_t size)
 	decoder_continue(decoder, bytes, size);
 }
 
+void decoder_copy(struct decoder *decoder, const struct decoder *from)
+{
+	*decoder = *from;
+	decoder->coder.dictionary.entries = decoder->entries;
+}
+
 void decoder_continue(struct decoder *decoder, const uint8_t *bytes, size_t size)
 {
 	decoder->start = bytes;

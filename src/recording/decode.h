@@ -47,6 +47,9 @@ void decoder_init(struct decoder *decoder, const uint8_t *bytes, size_t size);
 /* The log goes on with these bytes; those before have all been decoded. Offsets count from here. */
 void decoder_continue(struct decoder *decoder, const uint8_t *bytes, size_t size);
 
+/* A decoder that goes on from here by itself, with the same bytes. */
+void decoder_copy(struct decoder *decoder, const struct decoder *from);
+
 /* The next event. Anything but DECODE_EVENT leaves *event without meaning. */
 enum decode_status decoder_next(struct decoder *decoder, struct event *event);
 

@@ -20,6 +20,7 @@
 #define META_CPU_LEVEL      "cpu-level"      /* text: what the program was offered, "x86-64-v3" */
 #define META_UID            "uid"
 #define META_PID            "pid"
+#define META_FORKED_FROM    "forked-from"   /* pid: the recording begins behind its fork */
 #define META_START          "start"         /* ns since 1970 */
 #define META_DURATION       "duration"      /* ns */
 #define META_END_KIND       "end-kind"      /* enum event_end_kind */
@@ -30,6 +31,13 @@
 #define META_INTERVAL       "interval"      /* instructions from one keyframe to the next; 0: not by them */
 #define META_INTERVAL_TIME  "interval-time" /* ns from one keyframe to the next; 0: not by time */
 #define META_BOUND          "bound"         /* stretches that a keyframe may lean on */
+#define META_RING           "ring"          /* bytes of the ring; not there: everything was kept */
+#define META_DROPPED        "dropped"       /* instructions that the ring has lost */
+#define META_SAVE_KIND      "save-kind"     /* text: who wanted the file, see docs/format.md */
+#define META_SAVE_REASON    "save-reason"   /* text, for people */
+#define META_SAVE_TIME      "save-time"     /* ns since 1970 */
+#define META_SAVE_THREAD    "save-thread"   /* id of the thread that asked for it, */
+#define META_SAVE_POSITION  "save-position" /* where it was */
 
 enum meta_type { META_NUMBER = 1, META_TEXT, META_TEXTS };
 

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "recording/event.h"
+
 #define ERRNO_MAXIMUM 4095 /* results from -4095 to -1 are errors */
 
 /* ---- system calls ---- */
@@ -200,4 +202,24 @@ const char *signal_info_text(
 	snprintf(text, SIGNAL_INFO_TEXT_SIZE, "{si_signo=%s, si_code=%s%s}", signal_name(signal, name),
 	        signal_code_name(signal, code, code_name), rest);
 	return text;
+}
+
+const char *end_text(uint32_t kind, int32_t status, char text[NAME_TEXT_SIZE])
+{
+	char name[NAME_TEXT_SIZE];
+
+	switch (kind) {
+	case END_EXIT:
+	case END_THREAD_EXIT:
+		snprintf(text, NAME_TEXT_SIZE, "exited with status %d", status & 0xff);
+		return text;
+	case END_KILLED:
+		snprintf(text, NAME_TEXT_SIZE, "killed by %.80s", signal_name((uint32_t)status, name));
+		return text;
+	case END_EXEC:
+		return strcpy(text, "executed another program");
+	case END_RELEASED:
+		return strcpy(text, "went on without being recorded");
+	}
+	return strcpy(text, "killed from outside");
 }

@@ -15,6 +15,8 @@ const char *signal_name(uint32_t number, char text[NAME_TEXT_SIZE]);
 const char *signal_code_name(uint32_t signal, int32_t code, char text[NAME_TEXT_SIZE]);
 /* What follows the "=" in strace: "3", "-1 ENOENT (No such file or directory)", "0x7f0000000000". */
 const char *syscall_result_text(uint64_t number, int64_t result, char text[NAME_TEXT_SIZE]);
+/* How a thread or a process ended (enum event_end_kind): "exited with status 3", "killed by SIGSEGV". */
+const char *end_text(uint32_t kind, int32_t status, char text[NAME_TEXT_SIZE]);
 #define SIGNAL_INFO_TEXT_SIZE 512
 /*
  * "{si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x10}"; `details` are the four words of siginfo behind

@@ -8,9 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
-#include "recording/columns.h"
+#include "recording/packing.h"
 
 static enum recording_status fail(struct writer *writer, enum recording_status status)
 {
@@ -105,10 +104,17 @@ static enum recording_status append(
 
 enum recording_status writer_init(struct writer *writer, const char *path, uint64_t optional_features)
 {
+	return writer_init_required(writer, path, 0, optional_features);
+}
+
+enum recording_status writer_init_required(
+        struct writer *writer, const char *path, uint64_t required_features, uint64_t optional_features)
+{
 	const struct container_header header = {
 	        .size = CONTAINER_HEADER_SIZE,
 	        .version = CONTAINER_VERSION,
 	        .minimum_reader = CONTAINER_MINIMUM_READER,
+	        .required = required_features,
 	        .optional = optional_features,
 	};
 	uint8_t bytes[CONTAINER_HEADER_SIZE];
@@ -142,30 +148,6 @@ void writer_deinit(struct writer *writer)
 
 /* ---- sections ---- */
 
-/* Into writer->packed. False where that is not possible or does not make it smaller. */
-static bool compress(struct writer *writer, struct section *section, const void *bytes, size_t size)
-{
-	if (!buffer_reserve(&writer->packed, ZSTD_compressBound(size)))
-		return false;
-	size_t packed =
-	        ZSTD_compress(writer->packed.bytes, writer->packed.capacity, bytes, size, writer->level);
-	if (ZSTD_isError(packed) || packed >= size)
-		return false;
-	section->stored_size = packed;
-	return true;
-}
-
-/* The same, by way of columns. False also where the bytes are no events. */
-static bool compress_columns(struct writer *writer, struct section *section, const void *bytes, size_t size)
-{
-	struct buffer columns = {0};
-	bool done = columns_split(bytes, size, &columns) &&
-	            compress(writer, section, columns.bytes, columns.size) && section->stored_size < size;
-
-	buffer_deinit(&columns);
-	return done;
-}
-
 static enum recording_status remember(struct writer *writer, uint64_t offset, const uint8_t *header)
 {
 	buffer_u64(&writer->index, offset);
@@ -189,14 +171,7 @@ enum recording_status writer_add(
 {
 	struct section section = *what;
 
-	section.raw_size = section.stored_size = size;
-	if (section.codec == CODEC_COLUMNS && compress_columns(writer, &section, bytes, size)) {
-		bytes = writer->packed.bytes;
-	} else if (section.codec != CODEC_NONE) {
-		section.codec = compress(writer, &section, bytes, size) ? CODEC_ZSTD : CODEC_NONE;
-		bytes = section.codec == CODEC_NONE ? bytes : writer->packed.bytes;
-	}
-	section.checksum = container_checksum(bytes, section.stored_size);
+	bytes = section_pack(&section, bytes, size, writer->level, &writer->packed);
 	return writer_add_stored(writer, &section, bytes);
 }
 
@@ -220,9 +195,20 @@ static enum recording_status sync_directory(struct writer *writer)
 	return status;
 }
 
+static bool give_name(const struct writer *writer)
+{
+	if (!writer->careful)
+		return rename(writer->temporary, writer->path) == 0;
+	if (renameat2(AT_FDCWD, writer->temporary, AT_FDCWD, writer->path, RENAME_NOREPLACE) == 0)
+		return true;
+	/* A file system that knows no such thing. */
+	return errno == EINVAL && link(writer->temporary, writer->path) == 0 &&
+	       unlink(writer->temporary) == 0;
+}
+
 static enum recording_status publish(struct writer *writer)
 {
-	if (fsync(writer->fd) || rename(writer->temporary, writer->path))
+	if (fsync(writer->fd) || !give_name(writer))
 		return fail_system(writer);
 	free(writer->temporary);
 	writer->temporary = NULL;

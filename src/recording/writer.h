@@ -16,13 +16,14 @@
 #include "recording/container.h"
 #include "recording/status.h"
 
-#define WRITER_DEFAULT_LEVEL 6 /* of zstd */
+#define WRITER_DEFAULT_LEVEL 3 /* of zstd */
 
 struct writer {
 	int fd;
 	int level;       /* of zstd; may be set after writer_init */
 	char *path;      /* the final name */
 	char *temporary; /* NULL once there is nothing under this name */
+	bool careful;    /* a file that has the final name already stays: writer_finish fails with EEXIST */
 	uint64_t size;   /* of what is whole */
 	struct buffer index;
 	struct buffer packed; /* room for compressed bytes, used again and again */
@@ -34,6 +35,9 @@ struct writer {
  * writer_init there is nothing to deinit.
  */
 enum recording_status writer_init(struct writer *writer, const char *path, uint64_t optional_features);
+/* The same for a file that not every reader understands. */
+enum recording_status writer_init_required(
+        struct writer *writer, const char *path, uint64_t required_features, uint64_t optional_features);
 
 /* Removes the file unless it was finished or kept. */
 void writer_deinit(struct writer *writer);

@@ -220,6 +220,11 @@ void code_source_destroy(struct code_source *source)
 
 /* ---- the view ---- */
 
+uint32_t code_source_kept(const struct code_source *source, uint32_t pieces)
+{
+	return code_history_index(source->history, pieces);
+}
+
 void code_source_set(struct code_source *source, uint32_t pieces)
 {
 	paint_up_to(source, pieces < source->history->count ? pieces : source->history->count, false);

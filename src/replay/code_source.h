@@ -15,6 +15,9 @@ struct code_source;
 struct code_source *code_source_create(const struct code_history *history, const struct code_files *files);
 void code_source_destroy(struct code_source *source);
 
+/* Of so many pieces that were recorded, how many the history has: what is told by number here. */
+uint32_t code_source_kept(const struct code_source *source, uint32_t pieces);
+
 /* So many pieces of the history are in force from now on. */
 void code_source_set(struct code_source *source, uint32_t pieces);
 uint32_t code_source_current(const struct code_source *source);

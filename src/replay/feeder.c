@@ -133,20 +133,37 @@ static void next_event(struct feeder *feeder)
 		        decode_status_text(feeder->status));
 }
 
+struct stretch_bytes {
+	uint32_t users;
+	uint8_t *bytes;
+};
+
+static void release(struct stretch_bytes **bytes)
+{
+	if (*bytes && --(*bytes)->users == 0) {
+		free((*bytes)->bytes);
+		free(*bytes);
+	}
+	*bytes = NULL;
+}
+
 static void close_stretch(struct feeder *feeder)
 {
-	free(feeder->bytes);
-	feeder->bytes = NULL;
+	release(&feeder->bytes);
 	feeder->section = NULL;
 }
 
-static uint8_t *load_stretch(struct feeder *feeder, const struct section *section)
+static struct stretch_bytes *load_stretch(struct feeder *feeder, const struct section *section)
 {
+	struct stretch_bytes *loaded = calloc(1, sizeof *loaded);
 	char text[128];
-	uint8_t *bytes;
 
-	if (!stretch_read(feeder->reader, section, &bytes))
-		return bytes;
+	if (!loaded)
+		abort();
+	loaded->users = 1;
+	if (!stretch_read(feeder->reader, section, &loaded->bytes))
+		return loaded;
+	free(loaded);
 	fail(feeder, "thread %u, stretch %u: %s", stretch_thread(section), stretch_number(section),
 	        recording_error_text(&feeder->reader->error, text, sizeof text));
 	return NULL;
@@ -163,7 +180,7 @@ static bool open_stretch(struct feeder *feeder, size_t number)
 	if (!feeder->bytes)
 		return false;
 	feeder->section = section;
-	decoder_init(&feeder->decoder, feeder->bytes, section->raw_size);
+	decoder_init(&feeder->decoder, feeder->bytes->bytes, section->raw_size);
 	next_event(feeder);
 	if (!feeder->failed && feeder->status != DECODE_EVENT)
 		fail(feeder, "thread %u, stretch %u is empty", stretch_thread(section),
@@ -271,7 +288,8 @@ static void put_code(struct feeder *feeder, uint64_t position, uint32_t pieces)
 
 static void feed_code(struct feeder *feeder)
 {
-	uint32_t pieces = feeder->event.code.pieces, before = feeder->pieces;
+	uint32_t pieces = code_source_kept(feeder->source, feeder->event.code.pieces),
+	         before = feeder->pieces;
 
 	if (pieces < before || code_source_changes(feeder->source, before, pieces))
 		put_code(feeder, feeder->event.position, pieces);
@@ -373,8 +391,7 @@ static void feed_patch(struct feeder *feeder)
 
 static void end_before(struct feeder *feeder)
 {
-	free(feeder->before_bytes);
-	feeder->before_bytes = NULL;
+	release(&feeder->before_bytes);
 }
 
 /* Of a stretch before a keyframe that leans on it only the patches count, all of them at the keyframe. */
@@ -387,7 +404,7 @@ static void feed_before(struct feeder *feeder)
 	if (!feeder->before_bytes) {
 		feeder->before_bytes = load_stretch(feeder, section);
 		if (feeder->before_bytes)
-			decoder_init(&feeder->before, feeder->before_bytes, section->raw_size);
+			decoder_init(&feeder->before, feeder->before_bytes->bytes, section->raw_size);
 		return;
 	}
 	status = decoder_next(&feeder->before, &event);
@@ -491,11 +508,70 @@ static void feed_output(struct feeder *feeder)
 	memcpy(notice->bytes, output->bytes, output->size);
 }
 
+/* ---- holding ---- */
+
+static void put_hold(struct feeder *feeder, uint64_t position)
+{
+	put_report(feeder, NOTICE_HOLD, position, 0);
+	feeder->hold.held = true;
+}
+
+/* Is the thread to be held before the event? Patches are what its next instruction loads: they come first. */
+static bool holds_before_event(const struct feeder *feeder)
+{
+	const struct feeder_hold *hold = &feeder->hold;
+	const struct event *event = &feeder->event;
+
+	if (!hold->wanted || !feeder->running)
+		return false;
+	if (event->kind == EVENT_END || event->position != hold->position)
+		return event->kind == EVENT_END || event->position > hold->position;
+	switch (event->kind) {
+	case EVENT_SYSCALL:
+	case EVENT_RESULT:
+	case EVENT_SIGRETURN:
+		return true;
+	/* A keyframe empties memory: what is known without it is of more use. */
+	case EVENT_SIGNAL:
+	case EVENT_KEYFRAME:
+		return hold->passed >= hold->signals;
+	default:
+		return false;
+	}
+}
+
+static uint64_t held_position(const struct feeder *feeder)
+{
+	const struct event *event = &feeder->event;
+
+	return event->kind == EVENT_END && event->position < feeder->hold.position ? event->position
+	                                                                           : feeder->hold.position;
+}
+
+/* A log without an end tells of no event behind its last one, but may tell how far the thread came. */
+static uint64_t reach_of(const struct feeder *feeder)
+{
+	bool further = feeder->status == DECODE_END && feeder->section->last > feeder->position;
+
+	return further ? feeder->section->last : feeder->position;
+}
+
 /* The log goes no further; what came last is applied, and then the thread is let alone. */
 static void feed_cut(struct feeder *feeder)
 {
+	uint64_t reach = reach_of(feeder);
+
+	if (feeder->hold.wanted) {
+		put_hold(feeder, reach < feeder->hold.position ? reach : feeder->hold.position);
+		return;
+	}
 	put_call(feeder);
-	put_report(feeder, NOTICE_CUT, feeder->position, 0);
+	if (feeder->running && reach >= feeder->options.to) {
+		put_report(feeder, NOTICE_STOP, feeder->options.to, 0);
+		next_thread(feeder);
+		return;
+	}
+	put_report(feeder, NOTICE_CUT, reach, 0);
 	leave_thread(feeder);
 }
 
@@ -515,6 +591,11 @@ static void feed_event(struct feeder *feeder)
 	enum event_kind kind = feeder->event.kind;
 	uint64_t position = feeder->event.position;
 
+	if (holds_before_event(feeder)) {
+		put_hold(feeder, held_position(feeder));
+		return;
+	}
+	feeder->hold.passed += kind == EVENT_SIGNAL && position == feeder->hold.position;
 	if (feeder->called && is_behind_call(feeder))
 		put_call(feeder);
 	if (feeder->running && position >= feeder->options.to) {
@@ -560,7 +641,7 @@ void feeder_fill(struct feeder *feeder, uint8_t *buffer, size_t size)
 {
 	feeder->at = buffer;
 	feeder->end = buffer + size - RECORDS_AT_ONCE - sizeof(struct feed_record);
-	while (feeder->at < feeder->end && !feeder->finished && !feeder->failed)
+	while (feeder->at < feeder->end && !feeder->finished && !feeder->failed && !feeder->hold.held)
 		feed_next(feeder);
 	*(struct feed_record *)feeder->at = (struct feed_record){.kind = FEED_MORE};
 }
@@ -585,6 +666,43 @@ void feeder_init(struct feeder *feeder, struct reader *reader, const struct time
 	        .segments = segments,
 	        .segment_count = segment_count,
 	        .options = *options};
+}
+
+void feeder_begin(struct feeder *feeder, size_t stretch)
+{
+	feeder->stretch = stretch;
+	feeder->until = timeline_next_thread(feeder->timeline, stretch);
+	feeder->options.from = feeder->timeline->stretches[stretch]->first;
+}
+
+void feeder_first(struct feeder *feeder, uint8_t *buffer)
+{
+	feeder->at = buffer;
+	put_hold(feeder, 0);
+	*(struct feed_record *)feeder->at = (struct feed_record){.kind = FEED_MORE};
+}
+
+void feeder_hold(struct feeder *feeder, uint64_t position, uint32_t signals)
+{
+	struct feeder_hold *hold = &feeder->hold;
+
+	hold->passed = position == hold->position ? hold->passed : 0;
+	hold->wanted = true;
+	hold->held = false;
+	hold->position = position;
+	hold->signals = signals;
+}
+
+void feeder_copy(struct feeder *copy, const struct feeder *feeder)
+{
+	*copy = *feeder;
+	decoder_copy(&copy->decoder, &feeder->decoder);
+	decoder_copy(&copy->before, &feeder->before);
+	if (copy->bytes)
+		copy->bytes->users++;
+	if (copy->before_bytes)
+		copy->before_bytes->users++;
+	memset(&copy->notices, 0, sizeof copy->notices);
 }
 
 void feeder_deinit(struct feeder *feeder)

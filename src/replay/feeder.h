@@ -27,6 +27,7 @@ enum notice_kind {
 	NOTICE_OUTPUT,   /* the program wrote something */
 	NOTICE_EVENT,    /* a signal comes, or a system call has had its effect */
 	NOTICE_FINISHED, /* all has been replayed */
+	NOTICE_HOLD,     /* the place where the thread is to be held, see struct feeder_hold */
 };
 
 struct notice {
@@ -49,6 +50,21 @@ struct feeder_options {
 };
 #define FEEDER_ALL_THREADS UINT32_MAX
 
+/*
+ * A thread can be held anywhere, and gone on with: about to execute the instruction at a position,
+ * with all signals that come before it delivered; or where the first of these comes. If the log
+ * ends before, it is held where it does.
+ */
+struct feeder_hold {
+	bool wanted;
+	bool held; /* nothing is fed until somebody changes that */
+	uint64_t position;
+	uint32_t signals; /* that come at this position and are to be delivered before */
+	uint32_t passed;  /* of these */
+};
+
+struct stretch_bytes; /* of one stretch, for all feeders that are in it */
+
 struct feeder {
 	struct reader *reader;
 	const struct timeline *timeline;
@@ -59,13 +75,14 @@ struct feeder {
 	struct schedule *schedule;
 	size_t stretch, until;         /* the next one to load; behind the last one to begin with */
 	const struct section *section; /* the one that is being decoded, or NULL */
-	uint8_t *bytes;
+	struct stretch_bytes *bytes;
+	struct feeder_hold hold;
 	struct decoder decoder;
-	struct decoder before; /* of the stretches that the keyframe leans on */
-	size_t before_stretch; /* which of them it is at, */
-	size_t before_end;     /* and where they end */
-	uint8_t *before_bytes; /* or NULL: it is to be loaded */
-	struct event event;    /* the next one */
+	struct decoder before;              /* of the stretches that the keyframe leans on */
+	size_t before_stretch;              /* which of them it is at, */
+	size_t before_end;                  /* and where they end */
+	struct stretch_bytes *before_bytes; /* or NULL: it is to be loaded */
+	struct event event;                 /* the next one */
 	enum decode_status status;
 	bool running; /* the thread is somewhere, and goes on with the next event */
 	bool finished;
@@ -87,6 +104,15 @@ void feeder_init(struct feeder *feeder, struct reader *reader, const struct time
         struct schedule *schedule, const struct code_source *source, const struct segment_layout *segments,
         unsigned segment_count, const struct feeder_options *options);
 void feeder_deinit(struct feeder *feeder);
+
+/* For one who holds threads: the next to be fed is this stretch and those behind it, of the same thread. */
+void feeder_begin(struct feeder *feeder, size_t stretch);
+/* A buffer in which nothing happens but that the thread, which is nowhere yet, is held. */
+void feeder_first(struct feeder *feeder, uint8_t *buffer);
+/* From where it is held, or begins: on to that place. */
+void feeder_hold(struct feeder *feeder, uint64_t position, uint32_t signals);
+/* A feeder at the same place, for as long as the reader lives. Only where it is held. */
+void feeder_copy(struct feeder *copy, const struct feeder *feeder);
 
 /* Writes records, the last of which is FEED_MORE. If feeder->failed is set then, the recording makes no sense
  * behind them; see feeder->error. */

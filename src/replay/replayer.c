@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "recording/progress.h"
+#include "recording/stretch.h"
 #include "replay/cpu_level.h"
 #include "replay/session.h"
 
@@ -47,6 +49,19 @@ static unsigned sessions_for(const struct replay_options *options, const struct 
 		sessions = sessions < useful ? sessions : useful;
 	}
 	return sessions < REPLAY_SESSIONS_MAXIMUM ? (unsigned)sessions : REPLAY_SESSIONS_MAXIMUM;
+}
+
+/* Instructions that will be executed. */
+static uint64_t work_in(const struct replay_options *options, const struct timeline *timeline)
+{
+	uint64_t work = 0;
+
+	for (size_t i = 0; i < timeline->count; i++) {
+		const struct section *stretch = timeline->stretches[i];
+		if (options->thread == UINT32_MAX || stretch_thread(stretch) == options->thread)
+			work += stretch->last - stretch->first;
+	}
+	return work;
 }
 
 static void *run_session(void *session)
@@ -136,6 +151,7 @@ void replay_opened(
 	schedule_init(&schedule, &recorded->timeline, count);
 	for (unsigned i = 0; i < count; i++)
 		session_init(&sessions[i], options, recorded, &schedule, instructions);
+	progress_set_total(options->progress, work_in(options, &recorded->timeline));
 	run_sessions(sessions, count);
 	result->seconds = (double)(nanoseconds() - start) / 1e9;
 	result->threads = recorded->timeline.threads;

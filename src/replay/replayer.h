@@ -29,6 +29,7 @@ struct replay_observer {
 /* Of the thread that is seen. Returns how much of it was there; the rest is zero. */
 size_t replay_read(const struct replay_view *view, uint64_t address, void *to, size_t size);
 
+struct progress;
 struct recorded;
 struct trace_record;
 
@@ -58,6 +59,7 @@ struct replay_options {
 	bool loads;                   /* count them, see struct replay_result */
 	const struct replay_observer *observer; /* or NULL; no output then */
 	const struct replay_tracer *tracer;     /* or NULL */
+	struct progress *progress;              /* of instructions, to be told how far it is; or NULL */
 	bool show; /* print the state of each thread where it stops because of `to` */
 };
 

@@ -13,11 +13,13 @@
 #include <unistd.h>
 
 #include "recording/names.h"
+#include "recording/progress.h"
 #include "replay/expected.h"
 #include "replay/history.h"
 #include "replay/live.h"
 
-#define SPIN_NANOSECONDS  40000
+/* Short: as many sessions as processors are at work, and who spins keeps somebody from running. */
+#define SPIN_NANOSECONDS  4000
 #define SLEEP_NANOSECONDS 100000000
 #define OUTPUT_AT_ONCE    65536
 #define OUTPUT_VECTORS    1024
@@ -79,8 +81,13 @@ static void begin_trace(struct session *s)
 	struct feed *feed = s->target.feed;
 	const struct segment_layout *segment = &s->recorded->segments[0];
 
-	feed->tracing = 1;
+	feed->tracing = FEED_TRACES_ACCESSES | (s->explores ? FEED_TRACES_PATCHES : 0);
+	s->target.space->trace_stack = s->explores;
+	s->target.space->known_map = s->explores ? KNOWN_MAP : 0;
+	feed->knowing = s->explores;
 	feed->trace_epoch = 1;
+	feed->trace_low = 0;
+	feed->trace_high = UINT64_MAX;
 	memcpy(feed->trace_filter, s->options->tracer->filter, sizeof feed->trace_filter);
 	s->target.space->trace_filter = segment->base + segment->logs + offsetof(struct feed, trace_filter);
 }
@@ -105,11 +112,17 @@ static bool make_target(struct session *s)
 	feeder_init(&s->feeder, &s->reader, &recorded->timeline, s->schedule, s->source, recorded->segments,
 	        recorded->segment_count, &options);
 	s->target.feed->generation = 1;
-	if (s->options->tracer && s->options->tracer->trace)
+	if (s->options->tracer && s->options->tracer->filter)
 		begin_trace(s);
 	s->target.feed->surveying = s->options->tracer && s->options->tracer->touched;
+	s->target.feed->parking = s->explores;
+	s->target.feed->replayer = getpid();
+	s->target.space->exact_flags = s->explores;
 	/* The stub begins with the first buffer, as if it had asked for it. */
-	fill(s);
+	if (s->explores)
+		feeder_first(&s->feeder, s->target.feed->buffers[0]);
+	else
+		fill(s);
 	s->buffer = 1;
 	s->filled = false;
 	if (!target_run(&s->target, why, sizeof why))
@@ -119,7 +132,7 @@ static bool make_target(struct session *s)
 
 /* ---- looking at the thread ---- */
 
-static void replayed_state(const struct session *s, struct state *state)
+void session_state(const struct session *s, struct state *state)
 {
 	const struct target *target = &s->target;
 
@@ -171,7 +184,7 @@ static void check_state(struct session *s, const struct state *recorded)
 
 	memset(compared.registers, 0xff, sizeof compared.registers);
 	compared.flags = STATE_FLAGS;
-	replayed_state(s, &replayed);
+	session_state(s, &replayed);
 	if (state_equal(recorded, &replayed, &compared, what, sizeof what))
 		return;
 	/* Neither side keeps what the program does not read any more. */
@@ -184,7 +197,10 @@ static void check_state(struct session *s, const struct state *recorded)
 
 static void count_instructions(struct session *s, const struct notice *notice)
 {
-	s->instructions[notice->stretch] += notice->state.position - notice->start;
+	uint64_t executed = notice->state.position - notice->start;
+
+	s->instructions[notice->stretch] += executed;
+	progress_add(s->options->progress, executed);
 }
 
 /* ---- memory ---- */
@@ -313,7 +329,7 @@ static void show_stop(struct session *s, const struct notice *notice)
 	char title[600], place[512];
 	struct state state;
 
-	replayed_state(s, &state);
+	session_state(s, &state);
 	snprintf(title, sizeof title, "thread %u at %s", notice->thread,
 	        place_text(s, state.registers.pc, place, sizeof place));
 	state_print(stdout, title, &state);
@@ -358,6 +374,9 @@ static void handle_report(struct session *s, uint64_t number)
 	case NOTICE_OUTPUT:
 		if (notice->fd == 1 || notice->fd == 2)
 			write_all(notice->fd, notice->bytes, notice->size);
+		break;
+	case NOTICE_HOLD:
+		s->held = true;
 		break;
 	case NOTICE_FINISHED:
 		finish(s, REPLAY_EXACT, "%s", "");
@@ -409,13 +428,11 @@ static enum status step_for(struct session *s, const uint64_t *arguments, uint64
 }
 
 /* Other code is in force, for this thread or for another one that comes now. */
-static void change_code(struct session *s, uint64_t number)
+void session_set_code(struct session *s, uint32_t pieces)
 {
-	uint32_t before = code_source_current(s->source), pieces = (uint32_t)number;
+	uint32_t before = code_source_current(s->source);
 	struct target *target = &s->target;
 
-	s->current = number >> 32;
-	s->thread = stretch_thread(s->recorded->timeline.stretches[s->current]);
 	code_source_set(s->source, pieces);
 	pieces = code_source_current(s->source);
 	for (uint32_t i = before < pieces ? before : pieces; i < (before < pieces ? pieces : before); i++) {
@@ -426,6 +443,40 @@ static void change_code(struct session *s, uint64_t number)
 	}
 	target->feed->generation++;
 	make_room(s);
+}
+
+static void change_code(struct session *s, uint64_t number)
+{
+	s->current = number >> 32;
+	s->thread = stretch_thread(s->recorded->timeline.stretches[s->current]);
+	session_set_code(s, (uint32_t)number);
+}
+
+static void divert_for(struct session *s, const uint64_t *arguments, uint64_t *reply)
+{
+	const struct session_diversion *diversion = s->diversion;
+	struct feed *feed = s->target.feed;
+
+	if (!diversion) {
+		finish(s, REPLAY_FAILED, "request %lu of a diversion; this is a bug in bugnet", arguments[0]);
+		return;
+	}
+	switch (arguments[0]) {
+	case FEED_ASK_DIVERTED:
+		s->held = true;
+		reply[0] = s->park;
+		break;
+	case FEED_ASK_BREAK:
+		reply[0] = diversion->stops(diversion->context, arguments[1]);
+		break;
+	case FEED_ASK_LINE:
+		feed->line_known =
+		        diversion->read_line(diversion->context, arguments[1], feed->line, &feed->line_blank);
+		break;
+	case FEED_ASK_SYSCALL:
+		reply[0] = diversion->call(diversion->context, s->target.pid, s->target.registers, &reply[1]);
+		break;
+	}
 }
 
 static enum status feed_for(struct session *s, const uint64_t *arguments, uint64_t *reply)
@@ -443,7 +494,13 @@ static enum status feed_for(struct session *s, const uint64_t *arguments, uint64
 		change_code(s, arguments[1]);
 		break;
 	case FEED_ASK_REPORT:
-		handle_report(s, arguments[1]);
+		if (s->diversion) {
+			s->target.feed->diverted = DIVERTED_LONG;
+			s->held = true;
+		} else {
+			handle_report(s, arguments[1]);
+		}
+		reply[0] = s->held ? s->park : 0;
 		break;
 	case FEED_ASK_CALL:
 		if (s->options->observer)
@@ -455,6 +512,8 @@ static enum status feed_for(struct session *s, const uint64_t *arguments, uint64
 		s->options->tracer->trace(s->options->tracer->context, s->current, s->target.feed->trace,
 		        (uint32_t)arguments[1]);
 		break;
+	default:
+		divert_for(s, arguments, reply);
 	}
 	return s->done ? STATUS_RELEASE : STATUS_OK;
 }
@@ -475,13 +534,35 @@ static void describe_call(const struct state *recorded, const struct state *repl
 		        syscall_name(expected, expected_name));
 }
 
+/* Nothing was recorded of what a diversion does. */
+static void end_diversion(struct session *s, const uint64_t *arguments)
+{
+	struct state state;
+	char place[512], name[NAME_TEXT_SIZE];
+
+	session_state(s, &state);
+	place_text(s, state.registers.pc, place, sizeof place);
+	if (arguments[0] == DIVERGED_FAULT)
+		finish(s, REPLAY_FAILED, "it raises %s at pc %s", signal_name((uint32_t)arguments[1], name),
+		        place);
+	else if (arguments[0] == DIVERGED_NO_CODE)
+		finish(s, REPLAY_FAILED, "it comes to %#lx, where there is no code", arguments[1]);
+	else
+		finish(s, REPLAY_FAILED, "it comes to an instruction that needs the kernel, at pc %s", place);
+}
+
 static void handle_divergence(struct session *s, const uint64_t *arguments)
 {
 	struct state replayed, recorded;
+
+	if (s->diversion) {
+		end_diversion(s, arguments);
+		return;
+	}
 	bool known = expected_state(s->target.feed, &s->feeder, &recorded);
 	char what[256] = "";
 
-	replayed_state(s, &replayed);
+	session_state(s, &replayed);
 	switch ((enum feed_divergence)arguments[0]) {
 	case DIVERGED_PASSED:
 		snprintf(what, sizeof what, "it went past position %lu without what was recorded there",
@@ -545,7 +626,7 @@ static bool serve(struct session *s)
 /* Something that the thread will ask for sooner or later. */
 static bool work_ahead(struct session *s)
 {
-	if (!s->filled && !s->feeder.finished && !s->feeder.failed)
+	if (!s->filled && !s->feeder.finished && !s->feeder.failed && !s->feeder.hold.held)
 		return fill(s);
 	return !s->target.space->exhausted && space_translate_ahead(s->target.space, &s->target.memory);
 }
@@ -567,11 +648,11 @@ static void sleep_until_rung(struct session *s)
 		        WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-static void serve_until_done(struct session *s)
+void session_serve(struct session *s)
 {
 	uint64_t last = nanoseconds();
 
-	while (!s->done) {
+	while (!s->done && !s->held) {
 		if (serve(s)) {
 			last = nanoseconds();
 		} else if (work_ahead(s)) {
@@ -603,10 +684,15 @@ void session_init(struct session *session, const struct replay_options *options,
 	};
 }
 
+bool session_open(struct session *session)
+{
+	return open_code(session) && make_target(session);
+}
+
 void session_run(struct session *session)
 {
-	if (open_code(session) && make_target(session))
-		serve_until_done(session);
+	if (session_open(session))
+		session_serve(session);
 	if (session->started)
 		session->counts = session->target.feed->counts;
 	session->keyframes = session->feeder.keyframes;

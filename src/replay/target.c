@@ -130,6 +130,7 @@ static _Noreturn void become_carrier(int fd, pid_t parent)
 	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpgid(0, 0); /* what the terminal sends is for whoever replays */
 	if (getppid() != parent)
 		_exit(1);
 	for (int signal = 1; signal < 32; signal++)

@@ -6,6 +6,7 @@
 #include "target/stub.h"
 
 #define PR_SET_NO_NEW_PRIVS 38
+#define PR_SET_PDEATHSIG    1
 #define SECCOMP_SET_FILTER  1
 #define RETURN_ALLOW        0x7fff0000u
 #define RETURN_KILL         0x80000000u
@@ -43,9 +44,25 @@ struct filter_program {
 #define DATA_ARCHITECTURE 4
 #define DATA_ARGUMENT_0   16
 
-void confine(void)
+#define CLONE_FLAGS     (K_CLONE_PARENT | K_SIGCHLD) /* see park.c */
+#define PARKING_FILTERS 11
+
+void confine(bool parking)
 {
 	static const struct filter filters[] = {
+	        /* only where there are parked processes */
+	        LOAD(DATA_ARCHITECTURE),
+	        SKIP_UNLESS(ARCH_X86_64, 9),
+	        LOAD(DATA_NUMBER),
+	        JUMP_IF(__NR_getppid, 6),
+	        SKIP_UNLESS(__NR_prctl, 2),
+	        LOAD(DATA_ARGUMENT_0),
+	        JUMP_IF(PR_SET_PDEATHSIG, 3),
+	        SKIP_UNLESS(__NR_clone, 3),
+	        LOAD(DATA_ARGUMENT_0),
+	        SKIP_UNLESS(CLONE_FLAGS, 1),
+	        RETURN(RETURN_ALLOW),
+	        /* everywhere; PARKING_FILTERS are before this */
 	        LOAD(DATA_ARCHITECTURE),
 	        SKIP_UNLESS(ARCH_X86_64, 14),
 	        LOAD(DATA_NUMBER),
@@ -66,7 +83,8 @@ void confine(void)
 	        RETURN(RETURN_KILL),
 	        RETURN(RETURN_ALLOW),
 	};
-	struct filter_program program = {sizeof filters / sizeof *filters, filters};
+	unsigned first = parking ? 0 : PARKING_FILTERS;
+	struct filter_program program = {sizeof filters / sizeof *filters - first, filters + first};
 
 	/* A kernel without it has nothing to confine with. */
 	if (syscall5(__NR_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)

@@ -6,6 +6,8 @@
 #include "target/flags.h"
 #include "target/stub.h"
 
+#include "../../include/bugnet/bugnet.h"
+
 #define CODE_SELECTOR       0x33
 #define COMPATIBLE_SELECTOR 0x20 /* without its privilege */
 #define SELECTOR_LOCAL      4    /* in the local descriptor table */
@@ -18,6 +20,23 @@ static void emulate_cpuid(struct registers *regs)
 	regs->gpr[RBX] = r.b;
 	regs->gpr[RCX] = r.c;
 	regs->gpr[RDX] = r.d;
+}
+
+/* bugnet_save() of include/bugnet/bugnet.h: to a processor it is a leaf that it does not have. */
+static bool save_by_cpuid(struct thread *thread)
+{
+	struct registers *regs = &thread->regs;
+
+	if ((uint32_t)regs->gpr[RAX] != BUGNET_LEAF || (uint32_t)regs->gpr[RCX] != BUGNET_LEAF_SAVE ||
+	        !recording() || !thread->log)
+		return false;
+	surface(thread);
+	bool saved = ask(thread, OP_SAVE, SAVE_PROGRAM, regs->gpr[RDI], 0) == STATUS_OK;
+	regs->gpr[RAX] = BUGNET_LEAF;
+	regs->gpr[RBX] = BUGNET_SIGNATURE;
+	regs->gpr[RCX] = saved;
+	regs->gpr[RDX] = 0;
+	return true;
 }
 
 static void emulate_xgetbv(struct thread *thread)
@@ -92,7 +111,7 @@ static void emulate_vsyscall(struct thread *thread)
 		fault_natively(thread);
 	thread->probing = PROBE_VSYSCALL;
 	long result = call_vsyscall();
-	if (result == -1 && info()->watched_pages) {
+	if (result == -1 && process()->watches) {
 		unwatch_range(thread, 0, -1ul);
 		result = call_vsyscall();
 	}
@@ -184,7 +203,7 @@ static bool program_pc_of_low(uint32_t pointer, uint64_t *cached, uint64_t *pc)
  */
 static void fix_x87_pc(struct thread *thread, unsigned kind)
 {
-	const struct x87_image *image = &x87_images[kind];
+	const struct x87_image *image = &x87_images[kind & X87_IMAGE_KIND];
 	uint64_t at = thread->slots[SLOT_ADDRESS], pointer = 0, pc;
 	bool found;
 
@@ -434,7 +453,8 @@ void handle_emulate(struct thread *thread)
 	const struct registers before = thread->regs;
 	switch (EMULATE_KIND(detail)) {
 	case EMULATE_CPUID:
-		emulate_cpuid(&thread->regs);
+		if (!save_by_cpuid(thread))
+			emulate_cpuid(&thread->regs);
 		log_result(thread, position(thread) - 1, &before);
 		break;
 	case EMULATE_XGETBV:

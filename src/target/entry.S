@@ -19,7 +19,8 @@
 	.text
 	.set	threads, stub_image + LAYOUT_THREADS
 	.set	table_base, stub_image + LAYOUT_INFO
-	.set	first_distance, stub_image + LAYOUT_INFO + 16
+	.set	first_distance, stub_image + LAYOUT_INFO + 8*BRANCH_TABLES + 8
+	.set	detaining, stub_image + LAYOUT_CHANNEL + CHANNEL_DETAINING
 
 #define OWN(offset)      %gs:threads+(offset)(%rip)
 #define SLOT(n)          OWN(8*(n))
@@ -69,6 +70,16 @@
 	mov	REGISTER(15), %r15
 	.endm
 
+	/* The thread whose place is in rax begins to be one of ours. */
+	.macro	enter_thread
+	wrgsbase %rax
+	lea	stub_image+LAYOUT_THREADS+THREAD_STACK_TOP(%rip), %rsp
+	add	%rax, %rsp
+	xor	%ebp, %ebp
+	pushq	$2
+	popfq
+	.endm
+
 	.globl	stub_image
 stub_image:
 	.quad	STUB_MAGIC
@@ -76,6 +87,11 @@ stub_image:
 	.quad	start_entry - stub_image
 	.quad	resume - stub_image
 	.quad	fetched - stub_image
+	.quad	adopted - stub_image
+	.quad	release_entry - stub_image
+	.quad	left - stub_image
+	.quad	syscall_window_end - stub_image
+	.quad	back_out - stub_image
 	.quad	routine_exit - stub_image
 	.quad	routine_miss - stub_image
 	.quad	routine_syscall - stub_image
@@ -99,12 +115,7 @@ start_entry:
 	cmp	%rdi, %rax
 	jne	1f
 	mov	first_distance(%rip), %rax
-	wrgsbase %rax
-	lea	stub_image+LAYOUT_THREADS+THREAD_STACK_TOP(%rip), %rsp
-	add	%rax, %rsp
-	xor	%ebp, %ebp
-	pushq	$2
-	popfq
+	enter_thread
 	call	start
 	jmp	resume
 1:	mov	$125, %edi
@@ -136,7 +147,7 @@ routine_access:
 
 routine_stop:
 	save_registers
-	call	replay_stop
+	call	handle_stop
 	jmp	resume
 
 routine_emulate:
@@ -152,6 +163,9 @@ routine_emulate:
 resume:
 resume_window_start:
 	movl	$0, OWN(THREAD_PARKED)
+	cmpl	$0, detaining(%rip)
+	jne	resume_detained
+resume_admitted:
 	cmpl	$0, OWN(THREAD_PENDING)
 	jne	resume_pending
 	mov	OWN(THREAD_STACK), %rsp
@@ -190,6 +204,18 @@ fetched:
 	call	log_keyframe
 	jmp	resume
 
+/* A thread of a program that was running already. Its place is in rax; all signals are blocked. */
+adopted:
+	enter_thread
+	mov	SLOT(SLOT_THREAD), %rdi
+	call	thread_adopted
+	jmp	resume
+
+/* The same as below for a thread that was stopped in syscall_window: it makes the call natively. */
+left:
+	subq	$2, OWN(THREAD_PC)
+	decq	SLOT(SLOT_POSITION)
+
 /* The thread leaves for good, see release(). */
 	.globl	release_entry
 release_entry:
@@ -197,6 +223,13 @@ release_entry:
 	mov	SLOT(SLOT_THREAD), %rdi
 	call	release
 	hlt
+
+resume_detained:
+	mov	OWN(THREAD_STACK), %rsp
+	mov	SLOT(SLOT_THREAD), %rdi
+	xor	%ebp, %ebp
+	call	detained
+	jmp	resume_admitted
 
 resume_pending:
 	mov	OWN(THREAD_STACK), %rsp
@@ -217,7 +250,7 @@ syscall_window:
 syscall_window_start:
 	cmpl	$0, OWN(THREAD_PENDING)
 	jne	back_out
-	movl	$1, OWN(THREAD_PARKED)
+	movl	$PARKED_CALLING, OWN(THREAD_PARKED)
 	syscall
 syscall_window_end:
 	movl	$0, OWN(THREAD_PARKED)
@@ -242,7 +275,7 @@ int80_window:
 int80_window_start:
 	cmpl	$0, OWN(THREAD_PENDING)
 	jne	back_out
-	movl	$1, OWN(THREAD_PARKED)
+	movl	$PARKED_CALLING, OWN(THREAD_PARKED)
 	int	$0x80
 int80_window_end:
 	movl	$0, OWN(THREAD_PARKED)

@@ -62,40 +62,108 @@ void set_position(struct thread *thread, uint64_t value)
 	}
 }
 
+/* What each counter has until the thread comes out; the position stays what it is. */
+void arm_counters(struct thread *thread, uint64_t share)
+{
+	for (uint32_t i = 0; i < process()->segment_count; i++) {
+		uint64_t *slots = slots_of(thread, i);
+		for (unsigned k = 0; k < POSITION_SLOTS; k++) {
+			slots[SLOT_POSITION] += slots[SLOT_POSITIONS + k] + share;
+			slots[SLOT_POSITIONS + k] = -share;
+		}
+	}
+}
+
 void publish_position(struct thread *thread)
 {
 	if ((info()->count || recording()) && thread->mailbox)
 		thread->mailbox->instructions = position(thread);
 }
 
-/* A process that was forked shares its parent's code cache until one of them changes its code. */
-void leave_space(struct thread *thread)
+/* The stub itself stays where it is: it never changes. */
+static void map_space(long memfd, bool logs)
 {
 	struct process *p = process();
+
+	for (uint32_t i = 0; i < p->segment_count; i++) {
+		struct segment_layout *segment = &p->segments[i];
+		uint64_t base = segment->base;
+		syscall6(__NR_mmap, base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ,
+		        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + LAYOUT_INFO);
+		syscall6(__NR_mmap, base + segment->code, segment->code_size, K_PROT_READ | K_PROT_EXEC,
+		        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + segment->code);
+		syscall6(__NR_mmap, base + segment->directory,
+		        segment->directory_size + segment->records_size, K_PROT_READ,
+		        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + segment->directory);
+		if (logs && segment->logs_size)
+			syscall6(__NR_mmap, base + segment->logs, segment->logs_size,
+			        K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED | K_MAP_FIXED, memfd,
+			        segment->file + segment->logs);
+		syscall3(__NR_madvise, base, segment->size, K_MADV_DONTDUMP);
+	}
+}
+
+/* Moves to a copy of the code cache; with logs of its own, too. Is the process recorded there? */
+static bool move_space(struct thread *thread, bool logs, uint64_t parent)
+{
 	long memfd = syscall2(__NR_memfd_create, "bugnet", 1 /* MFD_CLOEXEC */);
+	bool recorded = false;
 
 	if (memfd < 0)
-		return;
-	uint64_t status = ask(thread, OP_NEW_SPACE, memfd, 0, 0);
-	if (status == STATUS_OK) {
-		p->space = thread->mailbox->reply[0];
-		for (uint32_t i = 0; i < p->segment_count; i++) {
-			struct segment_layout *segment = &p->segments[i];
-			uint64_t base = segment->base;
-			/* The stub itself stays where it is: it never changes. */
-			syscall6(__NR_mmap, base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ,
-			        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + LAYOUT_INFO);
-			syscall6(__NR_mmap, base + segment->code, segment->code_size,
-			        K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED | K_MAP_FIXED, memfd,
-			        segment->file + segment->code);
-			syscall6(__NR_mmap, base + segment->directory,
-			        segment->directory_size + segment->records_size, K_PROT_READ,
-			        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + segment->directory);
-		}
+		return false;
+	if (ask(thread, OP_NEW_SPACE, memfd, logs, parent) == STATUS_OK) {
+		process()->space = thread->mailbox->reply[0];
+		recorded = thread->mailbox->reply[1];
+		map_space(memfd, logs);
 		/* Until now no other thread got an answer: it would have been about the new memory. */
 		ask(thread, OP_MOVED, 0, 0, 0);
 	}
 	syscall1(__NR_close, memfd);
+	return recorded;
+}
+
+/* A process that was forked shares its parent's code cache until one of them changes its code. */
+void leave_space(struct thread *thread)
+{
+	move_space(thread, false, 0);
+}
+
+void record_child(struct thread *thread)
+{
+	thread->forked = 0;
+	if (!thread->mailbox || process()->seccomp || !info()->children)
+		return;
+	if (!move_space(thread, true, thread->mailbox->parent))
+		return;
+	process()->thread_ids = 0;
+	order_forget(thread);
+	if (shadow_forget_all(thread, false))
+		log_begin(thread, LOG_NO_PARENT);
+}
+
+/*
+ * Everybody leaves: none may run natively while others still need pages to be watched. The supervisor takes
+ * the thread from here, with its registers and mask, when all have come.
+ */
+static void wait_at_gate(struct thread *thread)
+{
+	static const struct kernel_timespec nap = {0, 20000000};
+
+	give_signals_back(thread);
+	__atomic_store_n(&thread->parked, PARKED_AT_GATE, __ATOMIC_SEQ_CST);
+	uint32_t detaining;
+
+	while (((detaining = __atomic_load_n(&channel()->detaining, __ATOMIC_SEQ_CST)) & DETAIN_LEAVING) &&
+	        !supervisor_died())
+		syscall4(__NR_futex, &channel()->detaining, K_FUTEX_WAIT, detaining, &nap);
+}
+
+/* Others stay: what they run is checked from now on instead of being watched. */
+static void leave_others_unwatched(struct thread *thread)
+{
+	__atomic_store_n(&process()->has_natives, 1, __ATOMIC_SEQ_CST);
+	if (process()->watches)
+		unwatch_range(thread, 0, -1ul);
 }
 
 /*
@@ -110,15 +178,28 @@ _Noreturn void release(struct thread *thread)
 		replay_diverged(thread, DIVERGED_UNLOGGED, 0);
 	publish_position(thread);
 	log_end(thread, LOG_END_RELEASED, 0, NULL);
+	if (!(channel()->detaining & DETAIN_LEAVING))
+		leave_others_unwatched(thread);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
 	if (write_program(thread->regs.gpr[RSP] - 152, image, sizeof image) < 0)
 		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);
 	if (!process()->seccomp) {
 		struct kernel_stack none = {.flags = K_SS_DISABLE};
 		syscall2(__NR_sigaltstack, thread->altstack.size ? &thread->altstack : &none, 0);
+		if (channel()->detaining & DETAIN_LEAVING)
+			wait_at_gate(thread);
+		if (supervisor_died())
+			unwatch_all();
 		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &thread->mask, 0, 8);
 	}
 	run_natively();
+}
+
+/* Everybody is to leave, and the thread was about to go back to translated code. */
+_Noreturn void leave_now(struct thread *thread)
+{
+	surface(thread);
+	release(thread);
 }
 
 /*
@@ -194,30 +275,68 @@ static _Noreturn void fault_at_branch(struct thread *thread)
  * Takes the write permission from a page with code on it and has it translated
  * then: what is translated must not change unnoticed.
  */
-static uint64_t protect_and_translate(struct thread *thread, int indirect)
+static uint64_t protect_and_translate(struct thread *thread, uint64_t indirect)
 {
 	uint64_t status;
 
 	lock(&process()->protect_lock);
-	if (!process()->segv_taken) {
-		process()->segv_taken = 1;
+	if (!process()->watches) {
+		process()->watches = 1;
 		set_kernel_mask(thread->mask);
 	}
 	/* Ask again: what the answer was about may have changed before the lock was ours. */
-	status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0);
+	status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
+	        process()->has_natives ? TRANSLATE_UNWATCHED : 0);
 	while (status == STATUS_PROTECT) {
-		uint64_t *reply = thread->mailbox->reply;
-		long refused =
-		        syscall3(__NR_mprotect, reply[0], reply[1] - reply[0], K_PROT_READ | K_PROT_EXEC);
+		const uint64_t *reply = thread->mailbox->reply;
+		uint64_t start = reply[0], size = reply[1] - reply[0];
+		long refused = syscall3(__NR_mprotect, start, size, K_PROT_READ | K_PROT_EXEC);
 		status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
 		        refused < 0 ? TRANSLATE_UNWATCHED : TRANSLATE_PROTECTED);
+		if (status == STATUS_RELEASE &&
+		        refused >= 0) /* others may have been through unwatch_all before */
+			syscall3(__NR_mprotect, start, size, K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
 	}
 	unlock(&process()->protect_lock);
 	return status;
 }
 
-void handle_exit(struct thread *thread, int indirect)
+/*
+ * Where an indirect branch has looked for the pc: INDIRECT(). The stub's own looks into the first table;
+ * those of replay do not say which they are.
+ */
+static uint64_t searched(const struct thread *thread)
 {
+	if (replaying())
+		return INDIRECT_ANYWHERE;
+
+	uint32_t place = thread->slots[SLOT_BRANCH];
+
+	return place == BRANCH_NONE ? INDIRECT(0, 0) : INDIRECT(PLACE_SEGMENT(place), PLACE_TABLE(place));
+}
+
+void handle_stop(struct thread *thread)
+{
+	if (replaying()) {
+		replay_stop(thread);
+		return;
+	}
+	thread->counted = 0;
+	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
+	/* The branch is done: a program that steps over it has come to its end. */
+	thread->slots[SLOT_DETAIL] = ACCESS_COPY;
+	if (!log_pause(thread)) {
+		thread->regs.flags |= FLAG_SF;
+		return;
+	}
+	surface(thread);
+	log_keyframe(thread);
+}
+
+void handle_exit(struct thread *thread, int missed)
+{
+	uint64_t indirect = missed ? searched(thread) : 0;
+
 	thread->counted = 0;
 	thread->slots[SLOT_TARGET] = 0; /* where it once went on in the middle of code, see surface */
 	if (replaying()) {
@@ -231,8 +350,10 @@ void handle_exit(struct thread *thread, int indirect)
 	}
 	if (recording())
 		log_keyframe(thread);
+	if (thread->single && position(thread) != thread->single_from)
+		return; /* to stand still, see detained() */
 	for (;;) {
-		bool blocked = process()->segv_blockers && !process()->segv_taken;
+		bool blocked = process()->has_natives || (process()->segv_blockers && !process()->watches);
 		uint64_t status = ask(
 		        thread, OP_TRANSLATE, thread->regs.pc, indirect, blocked ? TRANSLATE_UNWATCHED : 0);
 		if (status == STATUS_PROTECT)
@@ -247,6 +368,9 @@ void handle_exit(struct thread *thread, int indirect)
 			return;
 		case STATUS_SPLIT:
 			leave_space(thread);
+			break;
+		case STATUS_HOLD:
+			debugged_stop(thread);
 			break;
 		case STATUS_AGAIN:
 			break;

@@ -94,6 +94,10 @@ enum trace_kind {
 	TRACE_OPERATION, /* a locked instruction, before its TRACE_ACCESS, if it has one */
 	TRACE_CALL, /* a system call; address: its number; before: its result; after: the first argument */
 	TRACE_ARGUMENTS, /* of the same; address, before, after: the next three arguments */
+	/* The instruction at pc is about to be executed, which is probed for that; address: the stack
+	 * pointer; before, after: the first two arguments of a function that begins there. */
+	TRACE_EXECUTION,
+	TRACE_PATCH, /* what the thread is about to load there is not what it last knew */
 };
 
 struct trace_record {
@@ -102,21 +106,41 @@ struct trace_record {
 	uint64_t pc;
 	uint64_t address;       /* of the word */
 	uint64_t before, after; /* the word */
+	uint64_t top, result;   /* execution: the word on top of the stack, or 0: not known; rax */
 	uint8_t kind;           /* enum trace_kind */
 	uint8_t reads, writes;  /* bytes of the word */
 	uint8_t locked;
-	uint32_t padding;
+	uint32_t number; /* for whoever sorts them */
+	uint64_t known;  /* bytes of `before` that the thread knew */
 };
 
 #define TRACE_RECORDS 32768
-#define TRACE_RECENT  4096
+
+#define FEED_TRACES_ACCESSES 1
+#define FEED_TRACES_PATCHES  2 /* and patches that the filter lets through */
+#define TRACE_RECENT         4096
 
 /* The first argument of OP_FEED; the second is the number of a code or report record, or a call's result. */
-#define FEED_ASK_MORE   0 /* -> offset of the next record */
-#define FEED_ASK_CODE   1
-#define FEED_ASK_REPORT 2
-#define FEED_ASK_CALL   3 /* a system call is about to have its effect */
-#define FEED_ASK_TRACE  4 /* take the trace */
+#define FEED_ASK_MORE     0 /* -> offset of the next record */
+#define FEED_ASK_CODE     1
+#define FEED_ASK_REPORT   2
+#define FEED_ASK_CALL     3 /* a system call is about to have its effect */
+#define FEED_ASK_TRACE    4 /* take the trace */
+/* Of a diversion: */
+#define FEED_ASK_DIVERTED 5 /* it has stopped: feed.diverted -> where to park, + 1 */
+#define FEED_ASK_BREAK    6 /* it is about to execute the instruction at this pc -> does it stop there? */
+#define FEED_ASK_LINE     7 /* of memory, at this address: into feed.line */
+#define FEED_ASK_SYSCALL  8 /* -> can it be made? and its result */
+
+/*
+ * A diversion (divert.c): the thread goes on without the log. Why it stopped:
+ */
+enum feed_diverted {
+	DIVERTED_BREAK,
+	DIVERTED_UNKNOWN, /* it loads memory that is not known; the detail is its address */
+	DIVERTED_CALL,    /* a system call that cannot be made */
+	DIVERTED_LONG,    /* it has executed as many instructions as it may */
+};
 
 /* The first argument of OP_DIVERGED. */
 enum feed_divergence {
@@ -140,6 +164,31 @@ struct feed_step {
 };
 #define FEED_STEPS 16384
 
+/*
+ * A process can be parked where the replayer looks at it: it stays as it is, with its memory, and
+ * goes on when it is told to, or makes a copy of itself that does. All processes of a replay
+ * share the slots and the feed: the replayer puts back what was there, see replay/explorer.c.
+ */
+#define FEED_PARKED 64
+enum park_command { PARK_STAY, PARK_FORK };
+struct feed_parked {
+	uint32_t command; /* futex; enum park_command */
+	uint32_t waiting; /* futex: it is parked there, and uses nothing that is shared */
+	int32_t child;    /* futex: of the last PARK_FORK, or -errno */
+	uint32_t padding;
+};
+
+/*
+ * Conditions of probed instructions, by pc: an execution is told of if one of them is true, or may be
+ * (conditions.c). Several of one pc stand together. Those that do not fit are left out.
+ */
+#define FEED_CONDITIONS      1024
+#define FEED_CONDITION_BYTES (1u << 17)
+struct feed_condition {
+	uint64_t pc;
+	uint32_t start, size; /* in condition_code */
+};
+
 #define FEED_BUFFER_BYTES (1u << 19)
 #define FEED_TOUCHED      (1u << 20)
 
@@ -157,17 +206,32 @@ struct feed {
 	uint32_t repeating;
 	uint32_t stepping; /* the thread is in the code of a step */
 	/* the replayer's */
+	uint32_t parking;    /* there may be parked processes */
+	int32_t replayer;    /* whose children they are */
 	uint32_t generation; /* of the code cache: grows when code is discarded; never 0 */
 	/* the trace: filled by the stub, taken by the replayer */
-	uint32_t tracing;
+	uint32_t tracing; /* FEED_TRACES_* */
+	uint32_t knowing; /* accesses are noted, see KNOWN_MAP */
 	uint32_t trace_count;
-	uint32_t trace_finished; /* so many have what the access left */
-	uint32_t trace_epoch;    /* counts what orders threads */
+	uint32_t trace_finished;        /* so many have what the access left */
+	uint32_t trace_epoch;           /* counts what orders threads */
+	uint64_t trace_low, trace_high; /* all that is wanted of memory lies in here */
 	uint8_t trace_filter[TRACE_FILTER_BYTES];
 	struct {
 		uint32_t epoch, record;
 	} trace_recent[TRACE_RECENT]; /* loads, by a hash of word and pc */
 	struct trace_record trace[TRACE_RECORDS];
+	struct feed_parked parked[FEED_PARKED];
+	uint32_t diverting;
+	uint32_t diverted; /* enum feed_diverted */
+	uint64_t diverted_detail;
+	uint64_t diverted_from; /* a breakpoint that it begins at, or 0 */
+	uint64_t line_known;    /* bytes of `line` */
+	uint64_t line_blank;    /* those of which nothing is known, and in which no file had anything */
+	uint8_t line[EVENT_LINE_BYTES];
+	uint32_t condition_count;
+	struct feed_condition conditions[FEED_CONDITIONS]; /* by pc */
+	uint8_t condition_code[FEED_CONDITION_BYTES];
 	/* pages that were touched since the replayer last looked, for one who wants to know */
 	uint32_t surveying;
 	uint32_t touched_count;

@@ -44,6 +44,7 @@ static inline bool is_error(uint64_t result)
 }
 
 /* signals */
+#define K_SIGINT  2
 #define K_SIGQUIT 3
 #define K_SIGILL  4
 #define K_SIGTRAP 5
@@ -65,6 +66,19 @@ static inline bool is_error(uint64_t result)
 #define CORE_SIGNALS                                                                                         \
 	(FAULT_SIGNALS | SIGBIT(K_SIGQUIT) | SIGBIT(K_SIGABRT) | SIGBIT(K_SIGSYS) | SIGBIT(K_SIGXCPU) |      \
 	        SIGBIT(K_SIGXFSZ))
+/* What ends a process by default, without a core file: all but those that stop it, let it go on, or do
+ * nothing. */
+#define K_SIGCHLD  17
+#define K_SIGCONT  18
+#define K_SIGTSTP  20
+#define K_SIGTTIN  21
+#define K_SIGTTOU  22
+#define K_SIGURG   23
+#define K_SIGWINCH 28
+#define TERMINATING_SIGNALS                                                                                  \
+	(~(CORE_SIGNALS | SIGBIT(K_SIGKILL) | SIGBIT(K_SIGSTOP) | SIGBIT(K_SIGCHLD) | SIGBIT(K_SIGCONT) |    \
+	        SIGBIT(K_SIGTSTP) | SIGBIT(K_SIGTTIN) | SIGBIT(K_SIGTTOU) | SIGBIT(K_SIGURG) |               \
+	        SIGBIT(K_SIGWINCH)))
 #define UNBLOCKABLE (SIGBIT(K_SIGKILL) | SIGBIT(K_SIGSTOP))
 
 #define K_SIG_DFL 0ul
@@ -94,13 +108,6 @@ static inline bool is_error(uint64_t result)
 #define K_RLIM_INFINITY (~0ul)
 #define K_TRAP_TRACE    2
 #define K_SYS_SECCOMP   1
-
-struct signal_action {
-	uint64_t handler;
-	uint64_t flags;
-	uint64_t restorer;
-	uint64_t mask;
-};
 
 struct kernel_stack {
 	uint64_t base;
@@ -168,6 +175,7 @@ struct fault_details {
 #define TRAP_PAGE_FAULT  14
 #define TRAP_ALIGNMENT   17
 #define PAGE_FAULT_WRITE 2
+#define FLAG_SF          0x80ul
 #define FLAG_TF          0x100ul
 #define FLAG_NT          0x4000ul
 #define FLAG_RF          0x10000ul
@@ -201,6 +209,7 @@ struct fault_details {
 #define K_CLONE_PIDFD         0x1000ul
 #define K_CLONE_SIGHAND       0x800ul
 #define K_CLONE_VFORK         0x4000ul
+#define K_CLONE_PARENT        0x8000ul
 #define K_CLONE_THREAD        0x10000ul
 #define K_CLONE_PARENT_SETTID 0x100000ul
 #define K_CLONE_CLEAR_SIGHAND 0x100000000ul

@@ -9,7 +9,7 @@
  *
  *     0          routines: the stub itself in segment 0, veneers in others (r-x, memfd)
  *     INFO       what the supervisor tells the target                      (r--, memfd)
- *     TABLE      the branch table                                          (r--, memfd)
+ *     TABLE      the branch tables                                         (r--, memfd)
  *     PROCESS    struct process; segment 0 only                            (rw-, private)
  *     CHANNEL    mailboxes; segment 0 only                                 (rw-, memfd)
  *     THREADS    one THREAD_STRIDE for each thread, numbered from 1;       (rw-, private)
@@ -31,12 +31,13 @@
 #include "translate/runtime.h"
 
 #define LAYOUT_INFO          0x40000
+#define MAX_WATCHED          24576 /* pages; code on more of them is compared instead */
 #define LAYOUT_TABLE         0x80000
-#define LAYOUT_PROCESS       0x100000
+#define LAYOUT_PROCESS       0x280000
 #define LAYOUT_PROCESS_BYTES 0x10000
-#define LAYOUT_CHANNEL       0x200000
+#define LAYOUT_CHANNEL       0x400000
 #define LAYOUT_CHANNEL_BYTES 0x200000
-#define LAYOUT_THREADS       0x400000
+#define LAYOUT_THREADS       0x600000
 #define FIRST_THREADS        2 /* numbers whose memory is there from the start: 0 and 1 */
 #define THREAD_STRIDE        0x10000
 
@@ -57,7 +58,16 @@
 #define THREAD_STEPPING 0x114
 #define THREAD_STACK    0x118
 #define THREAD_PROBING  0x13c
+#define THREAD_MASK     0x140
 #define THREAD_PARKED   0x180
+#define PARKED_AT_GATE  2 /* it has left translated code for good, see release() */
+#define PARKED_HELD     3 /* it stands between two instructions of the program, see debugged.c */
+#define PARKED_CALLING  4 /* in a system call of the program's */
+
+#define CHANNEL_DETAINING 0x50 /* offset in struct channel */
+#define DETAIN_LEAVING    1    /* threads leave translated code for good, see release() */
+#define DETAIN_HOLDING    2    /* threads stand still, see debugged.c */
+#define DETAIN_SIGNAL     4    /* one has had a signal delivered for which it is to stand still */
 
 #define STUB_MAGIC 0x31627574732e7462ul
 
@@ -86,6 +96,11 @@ struct stub_header {
 	uint64_t start;
 	uint64_t resume;
 	uint64_t fetched;
+	uint64_t adopted;
+	uint64_t released;  /* from translated code, and */
+	uint64_t left;      /* from a system call that has not done anything, */
+	uint64_t called;    /* which ends here */
+	uint64_t withdrawn; /* from such a call, to make it again: thread.regs are before it */
 	uint64_t routines[ROUTINE_COUNT];
 };
 
@@ -127,31 +142,45 @@ struct range {
 	uint64_t start, end;
 };
 
+/* A system call that is told before it is made: OP_SAVE. */
+struct save_call {
+	uint32_t number;
+	uint32_t has_argument;
+	uint64_t argument; /* the first one */
+};
+#define MAX_SAVE_CALLS 16
+
 /*
  * At LAYOUT_INFO of every segment. The supervisor writes, the target reads;
  * the file offset of everything that changes is the same for the whole life of
  * a space, so readers need no lock: counts are published after contents.
  */
 struct info {
-	uint64_t table_base; /* address of the branch table / 8: FIXUP_TABLE_BASE */
+	uint64_t table_base[BRANCH_TABLES]; /* addresses of the branch tables / 8: FIXUP_TABLE_BASE */
 	uint64_t directory_count;
 	uint64_t first_distance; /* the GS base of the first thread; entry.S */
 	/* segment 0 only from here */
 	uint32_t segment_count;
 	uint32_t thread_count; /* how many THREADS there is room for */
 	struct segment_layout segments[MAX_SEGMENTS];
-	uint32_t watched_pages;          /* pages whose write permission we took away */
 	uint32_t range_count;            /* MAX_RANGES + 1: too many to tell */
 	struct range ranges[MAX_RANGES]; /* where translated program code came from, coarsely */
 	uint32_t children;               /* follow execve */
+	uint32_t debugged;               /* somebody debugs it while it is recorded, see debugged.c */
+	uint64_t passed_signals;         /* and does not want to hear of these */
 	uint32_t announce_exit;          /* wait for the supervisor before exit_group */
 	uint32_t count;                  /* instructions are counted */
 	uint32_t mode;                   /* enum mode */
 	uint32_t cpu_level; /* CPUID tells of no more than x86-64-v2 (2), v3 (3); 0: all that we offer */
 	uint32_t dictionary_bits;
-	uint32_t bound;      /* of stretches that a keyframe may lean on */
-	uint64_t interval;   /* instructions from one keyframe to the next */
-	uint32_t low_memory; /* see struct translate_request */
+	uint32_t bound;       /* of stretches that a keyframe may lean on */
+	uint32_t adopted;     /* threads of a process that was running already, see struct adoption; or 0 */
+	uint64_t interval;    /* instructions from one keyframe to the next */
+	uint32_t puts_off;    /* later where a keyframe is costly, see target/log.c */
+	uint32_t low_memory;  /* see struct translate_request */
+	uint32_t code_pieces; /* of the code history, when one last replaced others */
+	uint32_t save_call_count;
+	struct save_call save_calls[MAX_SAVE_CALLS];
 	uint32_t window_count;
 	struct range windows[MAX_WINDOWS]; /* where the program has, or may come to have, memory */
 	/* While recording thread n has its shadow, and its own memory, at this distance; else n *
@@ -163,12 +192,42 @@ struct info {
 	uint32_t space;
 	uint64_t program_gs;
 	struct registers registers;
+	/* Addresses of pages that are watched, or were: whoever finds the supervisor dead gives them their
+	 * permission back. */
+	uint32_t watched_count;
+	uint64_t watched[MAX_WATCHED];
+};
+_Static_assert(sizeof(struct info) <= LAYOUT_TABLE - LAYOUT_INFO, "the place of struct info");
+
+/* What a program wants of a signal, as the kernel takes it. */
+struct signal_action {
+	uint64_t handler;
+	uint64_t flags;
+	uint64_t restorer;
+	uint64_t mask;
+};
+
+#define PROCESS_WINDOWS 1024
+
+/*
+ * The start of the process's own record, at LAYOUT_PROCESS of segment 0. The stub writes; the supervisor
+ * reads it in the process's memory when all threads have left, to take everything of ours out again.
+ */
+struct process_memory {
+	struct signal_action actions[65];
+	uint32_t threads_ready; /* numbers below it have memory; more is made when it is needed */
+	/* While recording: where the program may have memory, each with its shadow for every thread. */
+	uint32_t window_count;
+	struct range windows[PROCESS_WINDOWS];
+	/* While recording: numbers, taken for ever, whose shadow has no room where the program has its
+	 * memory. */
+	uint64_t unfit_bits[MAX_RECORDED_THREADS / 64];
 };
 
 /* ---- the channel ---- */
 
 enum operation {
-	OP_TRANSLATE,   /* pc, indirect?, TRANSLATE_* -> code address, or a status below */
+	OP_TRANSLATE,   /* pc, INDIRECT() or 0, TRANSLATE_* -> code address, or a status below */
 	OP_REMAPPED,    /* start, end, protection kept?: mappings there were made, changed or removed */
 	OP_WRITE_FAULT, /* address: a write to a watched page? -> STATUS_OK: make [reply1, reply2) writable
 	                   again */
@@ -178,16 +237,35 @@ enum operation {
 	OP_EXEC_FAILED,
 	OP_FORKED,     /* pid, number of its mailbox: a child process was made */
 	OP_KNOW_ME,    /* fill in mailbox.pid */
+	OP_ADOPT,      /* the other threads of a process that was running already have their numbers */
 	OP_EXIT,       /* status: the process is about to exit_group */
 	OP_MOVED,      /* the process has done so: others may be served again */
-	OP_NEW_SPACE,  /* memfd: the process moves to a copy of its code cache */
+	OP_NEW_SPACE,  /* memfd, for a recording of its own?, forked from: the process moves to a copy of its
+	                  code cache -> its number, is it recorded? */
 	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that
 	                */
 	OP_LOG,        /* thread number, LOG_*: take what is in its log */
-	OP_FEED,       /* replay: give more events */
-	OP_STEP, /* replay: pc, count -> code that executes just so many instructions of a block; how many */
+	OP_CLEAR,      /* start, end: make memory there zeros, for a process that may not make system calls */
+	OP_TIME,       /* -> CLOCK_REALTIME and CLOCK_MONOTONIC in ns, for the same */
+	OP_SAVE, /* SAVE_PROGRAM, address of a text; or number, second and third argument of a system call */
+	OP_HELD, /* HELD_*, signal: it stands between two instructions -> HELD_GO, HELD_STEP */
+	OP_FEED, /* replay: give more events */
+	OP_STEP, /* pc, count -> code that executes just so many instructions of a block; how many */
 	OP_DIVERGED, /* replay: what the thread does is not what was recorded */
 };
+
+/* The first argument of OP_SAVE, if it is not the number of a system call. */
+#define SAVE_PROGRAM UINT64_MAX
+
+/* The first argument of OP_HELD: why it stands. */
+#define HELD_WANTED  0 /* all are to */
+#define HELD_AT_STOP 1 /* at an instruction before which it is to stop */
+#define HELD_STEPPED 2 /* one instruction was executed */
+#define HELD_SIGNAL  3 /* a signal has been delivered */
+
+/* And what it is answered. */
+#define HELD_GO   0
+#define HELD_STEP 1 /* execute one instruction, or have one signal delivered */
 
 /* The second argument of OP_LOG. */
 #define LOG_FULL     0
@@ -202,7 +280,16 @@ enum status {
 	STATUS_SPLIT,   /* this process needs a cache of its own first: OP_NEW_SPACE, then ask again */
 	STATUS_AGAIN,   /* the answer is no longer true: ask again */
 	STATUS_RELEASE, /* the supervisor gives this thread up: run natively */
+	STATUS_HOLD,    /* it is to stop before this instruction: OP_HELD, then ask again */
+	STATUS_LATER,   /* the supervisor's own: the answer comes later */
 };
+
+/* The second argument of OP_TRANSLATE: by a branch that found nothing in that table of that segment, or
+ * nobody knows where. */
+#define INDIRECT(segment, table)   (1 | (uint64_t)(segment) << 1 | (uint64_t)(table) << 8)
+#define INDIRECT_ANYWHERE          INDIRECT(0x7f, 0)
+#define INDIRECT_SEGMENT(indirect) ((indirect) >> 1 & 0x7f)
+#define INDIRECT_TABLE(indirect)   ((indirect) >> 8 & (BRANCH_TABLES - 1))
 
 /* The third argument of OP_TRANSLATE. */
 #define TRANSLATE_PROTECTED 1 /* the page is protected, as STATUS_PROTECT asked */
@@ -237,20 +324,44 @@ struct mailbox {
 };
 
 /*
+ * A thread of a process that was running already when we came: as it was when it was stopped. The first is
+ * the one that start() is called in; number n is at LOG_DATA of log n + 1 until OP_ADOPT.
+ */
+struct adoption {
+	uint64_t distance; /* the stub says where it is to be, or 0: it goes on natively */
+	uint64_t mask;
+	uint64_t program_gs;
+	struct registers registers;
+};
+
+/*
  * A thread's log while recording, shared with the supervisor, who takes what is in
  * it when it is full, and when the thread or the process has ended, however that was.
  */
 #define LOG_STRIDE 0x80000
-#define LOG_DATA   0x8000 /* offset of the events; before them this struct and the encoder's state */
+#define LOG_XSAVE                                                                                            \
+	0x6000          /* the vector registers, as of the last keyframe, or where the thread stands still   \
+	                 */
+#define LOG_DATA 0x8000 /* offset of the events; before them this struct and the encoder's state */
+
+enum log_wanted {
+	LOG_NOT_WANTED,
+	LOG_WANTED,
+	LOG_WANTED_ALONE, /* it is to lean on nothing */
+};
 
 struct log {
 	uint64_t used;     /* bytes of events; stored after the events are */
 	uint32_t id;       /* of the thread in the recording: never used again, as numbers and tids are */
 	uint32_t parent;   /* id of the thread that made it */
 	int32_t tid;       /* by the process's own count; 0: nobody's */
-	uint32_t wanted;   /* the supervisor wants a keyframe */
-	uint64_t position; /* of the last event */
-	uint64_t keyframe; /* position of the last one */
+	uint32_t wanted;   /* the supervisor wants a keyframe: enum log_wanted */
+	uint64_t position; /* how far the thread has come at least: of the last event, or system call */
+	uint64_t keyframe; /* position of the last one; stored after `due` is */
+	uint64_t due;      /* position at which it is time for the next one */
+	/* The supervisor does not look how far the thread is: whatever is logged next tells it
+	 * (channel.returned). */
+	uint32_t unwatched;
 };
 
 #define CHANNEL_HEAD_BYTES 0x1000
@@ -267,13 +378,16 @@ struct channel {
 	uint32_t released;        /* threads that went on natively */
 	uint64_t instructions;    /* executed by threads that have ended */
 	uint32_t evacuating;      /* the code cache is about to change: nobody may come back to it */
-	uint32_t thread_ids;      /* of the recording, given so far */
-	uint32_t code_pieces;     /* of the code history, when one last replaced others */
-	uint32_t unused;
+	uint32_t clears;          /* the supervisor can serve OP_CLEAR */
+	uint32_t detaining; /* DETAIN_*; futex: threads that leave wait until all have, see record/detach.h */
+	uint32_t threads_refused;        /* clone gave EAGAIN, because there was no number for another one */
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
-	uint8_t padding[CHANNEL_HEAD_BYTES - 22 * 4 - PENDING_WORDS * 8];
+	uint32_t returned;               /* counts threads that were unwatched and go on, see struct log */
+	uint8_t padding[CHANNEL_HEAD_BYTES - 23 * 4 - PENDING_WORDS * 8];
 	struct mailbox mailboxes[];
 };
+
+_Static_assert(__builtin_offsetof(struct channel, detaining) == CHANNEL_DETAINING, "entry.S");
 
 /* The whole pages in which the shadow of a window lies. */
 static inline struct range shadow_range(struct range window, uint64_t distance)

@@ -12,10 +12,18 @@
 /* Inside a thread's LOG_STRIDE, before LOG_DATA. */
 #define LOG_CODER   0x100
 #define LOG_ENTRIES 0x1000
-#define LOG_XSAVE   0x6000
 
 #define LOG_ROOM        (LOG_STRIDE - LOG_DATA)
 #define STRETCH_MAXIMUM (32ul << 20) /* bytes of a stretch, before it is time for a keyframe */
+
+/* A thread comes out after this part of what is left of its interval, but not sooner than this. */
+#define PAUSE_SHARE 4
+#define PAUSE_LEAST 4096
+#define PAUSE_MOST  (1ul << 40)
+
+#define REFILL_SHARE 8    /* what is in use is logged again in the first eighth of an interval, about */
+#define REFILL_WORTH 8192 /* instructions by which each line of it puts the next keyframe off */
+#define REFILL_MOST  3    /* intervals from one to the next at most */
 
 _Static_assert(sizeof(struct log) <= LOG_CODER, "the log's head");
 _Static_assert(LOG_CODER + sizeof(struct coder) <= LOG_ENTRIES, "the encoder's place");
@@ -57,8 +65,13 @@ static void commit(struct thread *thread, uint8_t *end, uint64_t position)
 	uint64_t used = end - data_of(log);
 
 	thread->stretch += used - log->used;
-	log->position = position;
 	__atomic_store_n(&log->used, used, __ATOMIC_RELEASE);
+	/* Whoever reads this first finds all events up to there, also when the thread is killed right now. */
+	__atomic_store_n(&log->position, position, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&log->unwatched, __ATOMIC_RELAXED)) {
+		__atomic_store_n(&log->unwatched, 0, __ATOMIC_RELEASE);
+		tell_returned();
+	}
 }
 
 static struct event_registers registers_of(const struct thread *thread)
@@ -79,20 +92,47 @@ static struct event_xsave save_vectors(struct thread *thread)
 	return (struct event_xsave){area, XSAVE_BYTES};
 }
 
-static uint64_t now(int clock)
+void log_show(struct thread *thread)
+{
+	save_vectors(thread);
+}
+
+static uint64_t read_clock(int clock)
 {
 	struct kernel_timespec time = {0};
 
-	if (!process()->seccomp)
-		syscall2(__NR_clock_gettime, clock, &time);
+	syscall2(__NR_clock_gettime, clock, &time);
 	return (uint64_t)time.seconds * 1000000000 + (uint64_t)time.nanoseconds;
+}
+
+struct times {
+	uint64_t realtime, monotonic;
+};
+
+static struct times now(struct thread *thread)
+{
+	if (!process()->seccomp)
+		return (struct times){read_clock(0), read_clock(1)};
+	if (ask(thread, OP_TIME, 0, 0, 0) != STATUS_OK)
+		return (struct times){0, 0};
+	return (struct times){thread->mailbox->reply[0], thread->mailbox->reply[1]};
 }
 
 /* ---- keyframes ---- */
 
+/* The thread comes out again before its interval is over: there are several counters. */
+static void arm(struct thread *thread, uint64_t here)
+{
+	uint64_t due = thread->log ? __atomic_load_n(&thread->log->due, __ATOMIC_RELAXED) : UINT64_MAX;
+	uint64_t share = (due > here ? due - here : 0) / PAUSE_SHARE;
+
+	arm_counters(thread, share < PAUSE_LEAST ? PAUSE_LEAST : share > PAUSE_MOST ? PAUSE_MOST : share);
+}
+
 /* The shadow is what replay will have: nothing, or the image. The state is complete in thread.regs. */
 static void keyframe(struct thread *thread)
 {
+	struct times time = now(thread);
 	uint8_t *at = room(thread);
 
 	if (!at)
@@ -103,13 +143,18 @@ static void keyframe(struct thread *thread)
 	        .fs_base = read_fs_base(),
 	        .gs_base = thread->slots[SLOT_PROGRAM_GS],
 	        .leans_on = thread->leans_on,
-	        .realtime = now(0),
-	        .monotonic = now(1),
+	        .realtime = time.realtime,
+	        .monotonic = time.monotonic,
 	        .xsave = save_vectors(thread),
 	};
 	commit(thread, encode_keyframe(coder_of(thread->log), at, here, &event), here);
 	thread->stretch = 0;
-	thread->log->keyframe = here;
+	uint64_t interval = info()->interval;
+	thread->log->due = here + interval < here ? UINT64_MAX : here + interval;
+	__atomic_store_n(&thread->log->keyframe, here, __ATOMIC_RELEASE);
+	arm(thread, here);
+	/* Not earlier: whoever has not seen it yet would ask for another one. */
+	__atomic_store_n(&thread->log->wanted, LOG_NOT_WANTED, __ATOMIC_RELEASE);
 	thread->code_pieces = 0;
 	note_code(thread, here);
 	order_keyframe(thread, here);
@@ -122,7 +167,7 @@ static void keyframe(struct thread *thread)
 void log_code(struct thread *thread, uint64_t here)
 {
 	uint8_t *at = room(thread);
-	struct event_code event = {__atomic_load_n(&channel()->code_pieces, __ATOMIC_ACQUIRE)};
+	struct event_code event = {__atomic_load_n(&info()->code_pieces, __ATOMIC_ACQUIRE)};
 
 	thread->code_pieces = event.pieces;
 	if (at)
@@ -136,9 +181,10 @@ void log_begin(struct thread *thread, uint32_t parent)
 	struct log *log = (struct log *)(first->base + first->logs + thread->number * LOG_STRIDE);
 
 	memset(log, 0, LOG_ENTRIES);
-	log->id = __atomic_fetch_add(&channel()->thread_ids, 1, __ATOMIC_RELAXED);
+	log->id = __atomic_fetch_add(&p->thread_ids, 1, __ATOMIC_RELAXED);
 	log->parent = parent;
 	log->tid = thread->tid;
+	log->unwatched = 1;
 	coder_init(coder_of(log), (struct dictionary_entry *)((char *)log + LOG_ENTRIES),
 	        info()->dictionary_bits);
 	thread->log = log;
@@ -148,10 +194,18 @@ void log_begin(struct thread *thread, uint32_t parent)
 
 bool log_due(const struct thread *thread, uint64_t here)
 {
-	if (!thread->log || process()->seccomp)
+	if (!thread->log || (process()->seccomp && !channel()->clears))
 		return false;
-	return here - thread->log->keyframe >= info()->interval || thread->stretch >= STRETCH_MAXIMUM ||
+	return here >= thread->log->due || thread->stretch >= STRETCH_MAXIMUM ||
 	       __atomic_load_n(&thread->log->wanted, __ATOMIC_RELAXED);
+}
+
+bool log_pause(struct thread *thread)
+{
+	uint64_t here = position(thread);
+
+	arm(thread, here);
+	return log_due(thread, here);
 }
 
 /* A keyframe, if it is time for one; the state is complete in thread.regs. */
@@ -159,17 +213,25 @@ void log_keyframe(struct thread *thread)
 {
 	if (!log_due(thread, position(thread)))
 		return;
-	thread->log->wanted = 0;
 	hand_over(thread, LOG_KEYFRAME);
-	bool leans = thread->leans_on < info()->bound && !image_full(thread);
+	bool alone = thread->log && thread->log->wanted == LOG_WANTED_ALONE;
+	bool leans = !alone && thread->leans_on < info()->bound && !image_full(thread);
 	thread->leans_on = leans ? thread->leans_on + 1 : 0;
-	shadow_forget_all(thread, leans);
+	if (!shadow_forget_all(thread, leans))
+		thread->log = NULL; /* the supervisor is gone, or cannot help any more */
 	if (leans)
 		image_restore(thread);
 	keyframe(thread);
 }
 
 /* ---- events ---- */
+
+/* The thread is about to make a system call: if it never returns, this is how far it came. */
+void log_reached(struct thread *thread, uint64_t here)
+{
+	if (thread->log)
+		__atomic_store_n(&thread->log->position, here, __ATOMIC_RELEASE);
+}
 
 void log_make_room(struct thread *thread)
 {
@@ -184,6 +246,20 @@ void log_order(struct thread *thread, uint64_t here, const struct event_order *o
 		commit(thread, encode_order(coder_of(thread->log), at, here, order), here);
 }
 
+/*
+ * What a keyframe costs is that all that is in use is logged again behind it. So the more that is, the later
+ * comes the next one.
+ */
+static void put_off(struct thread *thread, uint64_t here)
+{
+	struct log *log = thread->log;
+	uint64_t interval = info()->interval;
+
+	if (info()->puts_off && here - log->keyframe < interval / REFILL_SHARE &&
+	        log->due - log->keyframe < REFILL_MOST * interval)
+		__atomic_store_n(&log->due, log->due + REFILL_WORTH, __ATOMIC_RELAXED);
+}
+
 void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const uint64_t *words)
 {
 	uint8_t *at = room(thread);
@@ -191,6 +267,7 @@ void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask
 	if (!at)
 		return;
 	commit(thread, encode_patch(coder_of(thread->log), at, here, line, mask, words), here);
+	put_off(thread, here);
 	if (info()->bound)
 		image_patch(thread, line, mask, words);
 }

@@ -18,9 +18,11 @@ static struct range first_of_ours(uint64_t start, uint64_t end)
 		if (from < end && start < to && from < first.start)
 			first = (struct range){from, to};
 	}
-	for (uint64_t n = 1; recording() && n < p->threads_ready; n++) {
-		for (uint32_t i = 0; i < p->window_count; i++) {
-			struct range shadow = shadow_range(p->windows[i], info()->distances[n]);
+	for (uint64_t n = 1; recording() && n < p->memory.threads_ready; n++) {
+		if (thread_is_unfit(n))
+			continue;
+		for (uint32_t i = 0; i < p->memory.window_count; i++) {
+			struct range shadow = shadow_range(p->memory.windows[i], info()->distances[n]);
 			if (shadow.start < end && start < shadow.end && shadow.start < first.start)
 				first = shadow;
 		}
@@ -71,6 +73,50 @@ static uint64_t make_call(struct thread *thread)
 	return syscall6(gpr[RAX], gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]);
 }
 
+static bool is_listed(uint64_t address)
+{
+	const volatile struct info *i = info();
+
+	for (uint32_t n = 0; n < i->watched_count; n++) {
+		if (address - i->watched[n] < 0x1000)
+			return true;
+	}
+	return false;
+}
+
+/* The supervisor is dead: all watched pages become what the program made them, once. */
+void unwatch_all(void)
+{
+	const volatile struct info *i = info();
+	uint32_t expected = WATCH_ALIVE;
+
+	if (!__atomic_compare_exchange_n(&process()->watch_state, &expected, WATCH_ENDS, false,
+	            __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return;
+	for (uint32_t n = 0; n < i->watched_count; n++)
+		syscall3(__NR_mprotect, i->watched[n], 0x1000, K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
+	__atomic_store_n(&process()->watch_state, WATCH_ENDED, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * The supervisor is dead, and a write by the instruction at pc faulted: is it worth another try? Pages that
+ * were watched may be the program's own business since: then the same fault comes again, and is one.
+ */
+bool write_orphaned_page(uint64_t address, uint64_t pc)
+{
+	struct process *p = process();
+
+	unwatch_all();
+	if (!is_listed(address))
+		return false;
+	if (__atomic_load_n(&p->watch_state, __ATOMIC_SEQ_CST) == WATCH_ENDS)
+		return true; /* somebody is at it */
+	bool again = p->orphaned_address == address && p->orphaned_pc == pc;
+	p->orphaned_address = again ? 0 : address;
+	p->orphaned_pc = pc;
+	return !again;
+}
+
 /* Makes watched pages in [start, end) writable again. */
 static void unwatch_locked(struct thread *thread, uint64_t start, uint64_t end)
 {
@@ -84,6 +130,8 @@ static void unwatch_locked(struct thread *thread, uint64_t start, uint64_t end)
 			syscall3(__NR_mprotect, reply[0], reply[1] - reply[0],
 			        K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
 	}
+	if (supervisor_died())
+		unwatch_all();
 }
 
 void unwatch_range(struct thread *thread, uint64_t start, uint64_t end)
@@ -107,7 +155,8 @@ bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc)
 		uint64_t *reply = thread->mailbox->reply;
 		syscall3(__NR_mprotect, reply[0], reply[1] - reply[0],
 		        K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
-	}
+	} else if (supervisor_died() && write_orphaned_page(address, pc))
+		status = STATUS_OK;
 	unlock(&process()->protect_lock);
 	return status == STATUS_OK;
 }
@@ -218,7 +267,7 @@ static void memory_mremap(struct thread *thread)
 	if (locked)
 		lock(&process()->protect_lock);
 	if (locked &&
-	        info()->watched_pages) /* a moved page takes its protection along: it must be the program's */
+	        process()->watches) /* a moved page takes its protection along: it must be the program's */
 		unwatch_locked(thread, from, from + from_size);
 	uint64_t result = locked ? make_call(thread) : syscall_window();
 	if (!is_error(result) && code)

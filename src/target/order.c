@@ -23,7 +23,9 @@
  *
  * What a reader can work out is not logged (Netzer's reduction): thread.told is the stamp
  * that it has for the operation before, and it gives the next one the next number. So a
- * thread that meets nobody logs nothing.
+ * thread that meets nobody logs nothing. But where there are several threads, a call or signal
+ * behind locked instructions that are not in the log is told all the same (thread.unlogged): who
+ * replays nothing cannot count those, and the stamps of calls and signals are right for him, too.
  */
 #include "recording/event.h"
 #include "target/stub.h"
@@ -39,10 +41,17 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 /* ---- telling the log ---- */
 
-static void tell(struct thread *thread, uint64_t here, struct event_order order)
+/* `in_log`: the operation itself is, too. */
+static void tell(struct thread *thread, uint64_t here, struct event_order order, bool in_log)
 {
-	if (order.loose || order.stamp != thread->told + 1)
+	bool needed = in_log && thread->unlogged && process()->thread_ids > 1;
+
+	if (needed || order.loose || order.stamp != thread->told + 1) {
 		log_order(thread, here, &order);
+		thread->unlogged = false;
+	} else if (!in_log) {
+		thread->unlogged = true;
+	}
 	thread->told = order.stamp;
 }
 
@@ -50,11 +59,22 @@ void order_keyframe(struct thread *thread, uint64_t here)
 {
 	if (thread->told)
 		log_order(thread, here, &(struct event_order){.kind = ORDER_CLOCK, .stamp = thread->told});
+	thread->unlogged = false;
 }
 
 void order_begin(struct thread *child, const struct thread *maker)
 {
 	child->clock = child->told = maker->clock;
+	child->unlogged = true; /* its log does not say who made it */
+}
+
+void order_forget(struct thread *thread)
+{
+	struct process *p = process();
+
+	memset(p->order_words, 0, sizeof p->order_words);
+	p->order_calls.word = 0;
+	thread->clock = thread->told = 0;
 }
 
 /* ---- locked instructions ---- */
@@ -153,7 +173,7 @@ void order_give(struct thread *thread, const struct order_hold *hold, uint64_t h
 		order.since = since;
 	}
 	thread->clock = order.stamp;
-	tell(thread, here, order);
+	tell(thread, here, order, false);
 }
 
 /* ---- system calls and signals ---- */
@@ -179,18 +199,20 @@ void order_enter(struct thread *thread)
 void order_entered(struct thread *thread, uint64_t here)
 {
 	if (thread->log)
-		tell(thread, here, (struct event_order){.kind = ORDER_OPERATION, .stamp = thread->entered});
+		tell(thread, here, (struct event_order){.kind = ORDER_OPERATION, .stamp = thread->entered},
+		        true);
 }
 
 void order_returned(struct thread *thread, uint64_t here)
 {
 	if (thread->log)
-		tell(thread, here, (struct event_order){.kind = ORDER_RETURN, .stamp = stamp_call(thread)});
+		tell(thread, here, (struct event_order){.kind = ORDER_RETURN, .stamp = stamp_call(thread)},
+		        true);
 }
 
 void order_signal(struct thread *thread, uint64_t here)
 {
 	if (thread->log)
-		tell(thread, here,
-		        (struct event_order){.kind = ORDER_OPERATION, .stamp = stamp_call(thread)});
+		tell(thread, here, (struct event_order){.kind = ORDER_OPERATION, .stamp = stamp_call(thread)},
+		        true);
 }

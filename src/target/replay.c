@@ -19,9 +19,8 @@
 #define ARCH_SET_GS 0x1001
 #define ARCH_SET_FS 0x1002
 
-#define USER_ADDRESS_END 0x7ffffffff000ul
-#define PAGE             0x1000ul
-#define CHUNK            0x10000ul /* memory that appears at once */
+#define PAGE  0x1000ul
+#define CHUNK 0x10000ul /* memory that appears at once */
 
 #define STEPPED 1024 /* instructions at most that are executed block by block */
 
@@ -136,7 +135,7 @@ static void write_fs_base(uint64_t base)
 
 /* ---- talking to the replayer ---- */
 
-static void show(const struct thread *thread)
+void replay_show(const struct thread *thread)
 {
 	struct feed *f = feed();
 
@@ -160,7 +159,7 @@ void ask_replayer(struct thread *thread, uint64_t what, uint64_t number)
 
 _Noreturn void replay_diverged(struct thread *thread, unsigned how, uint64_t detail)
 {
-	show(thread);
+	replay_show(thread);
 	ask(thread, OP_DIVERGED, how, detail, 0);
 	leave();
 }
@@ -203,6 +202,8 @@ static void empty_memory(uint64_t start, uint64_t end)
 		end = USER_ADDRESS_END;
 	if (start < end && unmap_around_us(start, end))
 		stub_panic("memory cannot be emptied at", start);
+	if (start < end)
+		known_forget(start, end);
 }
 
 /* ---- records ---- */
@@ -258,6 +259,7 @@ static void apply_patch(const struct feed_patch *patch)
 
 	for (unsigned left = patch->head.detail; left; left &= left - 1)
 		line[__builtin_ctz(left)] = *word++;
+	known_note(patch->address, EVENT_LINE_BYTES);
 }
 
 static void apply_changes(struct registers *regs, const struct event_changes *changes)
@@ -337,10 +339,13 @@ static void apply(struct thread *thread, const struct feed_record *record)
 		ask_replayer(thread, FEED_ASK_CODE, ((const struct feed_number *)record)->number);
 		break;
 	case FEED_REPORT:
-		show(thread);
+		replay_show(thread);
 		ask_replayer(thread, FEED_ASK_REPORT, ((const struct feed_number *)record)->number);
+		if (thread->mailbox->reply[0])
+			park((unsigned)thread->mailbox->reply[0] - 1);
 		break;
 	case FEED_PATCH:
+		trace_patch(thread, (const struct feed_patch *)record);
 		apply_patch((const struct feed_patch *)record);
 		break;
 	case FEED_REPEAT:
@@ -379,9 +384,10 @@ static void advance(struct thread *thread)
 		set_instructions_left(thread, 0);
 		if (record->kind == FEED_STATE || record->kind == FEED_REPORT)
 			trace_flush(thread);
-		apply(thread, record);
 		now += record->kind == FEED_INSTEAD;
+		/* Before it is applied: where it was parked, the feed may be another one then. */
 		consume(record);
+		apply(thread, record);
 		if (f->repeating)
 			return;
 	}
@@ -391,11 +397,18 @@ static void advance(struct thread *thread)
 	share_out(thread, f->stop - now, 0, 0);
 }
 
+void replay_go_on(struct thread *thread)
+{
+	feed()->stop = replay_position(thread);
+	set_instructions_left(thread, 0);
+	advance(thread);
+}
+
 void replay_start(struct thread *thread)
 {
 	struct feed *f = feed();
 
-	confine();
+	confine(f->parking);
 	f->next = offsetof(struct feed, buffers);
 	advance(thread);
 }
@@ -428,7 +441,7 @@ void replay_stop(struct thread *thread)
 	feed()->counts.shares++;
 }
 
-void replay_exit(struct thread *thread, int indirect)
+void replay_exit(struct thread *thread, uint64_t indirect)
 {
 	struct feed *f = feed();
 	bool stepping = f->stepping;
@@ -450,8 +463,12 @@ void replay_exit(struct thread *thread, int indirect)
 		return;
 	}
 	f->counts.requests++;
-	if (ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0) != STATUS_OK)
+	if (ask(thread, OP_TRANSLATE, thread->regs.pc, indirect, 0) != STATUS_OK) {
+		/* gdb has functions return to a breakpoint on the stack. */
+		if (diverting() && divert_execution(thread, thread->regs.pc))
+			return;
 		replay_diverged(thread, DIVERGED_NO_CODE, thread->regs.pc);
+	}
 	thread->slots[SLOT_TARGET] = thread->mailbox->reply[0];
 }
 
@@ -502,7 +519,7 @@ static void take_call(struct thread *thread, const struct feed_syscall *call)
 	if (!same_at_call(regs, &call->registers))
 		replay_diverged(thread, DIVERGED_REGISTERS, call->head.position);
 	if (call->head.detail & FEED_HAS_CALL) {
-		show(thread);
+		replay_show(thread);
 		ask_replayer(thread, FEED_ASK_CALL, call->result);
 	}
 	trace_call(thread, call);
@@ -520,6 +537,10 @@ static bool ends_here(struct thread *thread)
 
 void replay_syscall(struct thread *thread)
 {
+	if (diverting()) {
+		divert_syscall(thread);
+		return;
+	}
 	if (ends_here(thread)) {
 		advance(thread);
 		return;
@@ -571,12 +592,16 @@ bool replay_emulate(struct thread *thread)
 	case EMULATE_CPUID:
 	case EMULATE_XGETBV:
 	case EMULATE_RESULT:
+		if (diverting())
+			return false;
 		take_result(thread);
 		break;
 	case EMULATE_X87_ENV16:
 		take_x87_env16(thread, EMULATE_ARGUMENT(detail));
 		break;
 	case EMULATE_FIX_X87_PC: /* the image went elsewhere */
+		if (diverting())
+			divert_image(thread, EMULATE_ARGUMENT(detail));
 		thread->regs.pc += EMULATE_LENGTH(detail);
 		break;
 	case EMULATE_NATIVE:
@@ -611,7 +636,7 @@ uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	if (c->trapno == TRAP_DEBUG || c->trapno == TRAP_BREAKPOINT || c->trapno == TRAP_OVERFLOW)
 		return gs_base;
 	if (!code_lookup(c->rip, &place))
-		stub_panic("fault in the stub at offset", c->rip - (uint64_t)stub_base());
+		panic_at_fault(c, siginfo->address);
 	registers_from_code(thread, c, &place);
 	replay_diverged(thread, DIVERGED_FAULT, (uint64_t)number);
 }

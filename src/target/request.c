@@ -43,15 +43,28 @@ bool supervisor_died(void)
 	return __atomic_load_n(&channel()->owner[0], __ATOMIC_RELAXED) & OWNER_DIED;
 }
 
-static void ring(struct mailbox *mailbox)
+static void ring(void)
+{
+	struct channel *c = channel();
+
+	__atomic_fetch_add(&c->doorbell, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST) && !process()->seccomp)
+		syscall3(__NR_futex, &c->doorbell, K_FUTEX_WAKE, 1);
+}
+
+static void post(struct mailbox *mailbox)
 {
 	struct channel *c = channel();
 	uint64_t index = mailbox - c->mailboxes;
 
 	__atomic_fetch_or(&c->pending[index / 64], 1ul << (index & 63), __ATOMIC_SEQ_CST);
-	__atomic_fetch_add(&c->doorbell, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST) && !process()->seccomp)
-		syscall3(__NR_futex, &c->doorbell, K_FUTEX_WAKE, 1);
+	ring();
+}
+
+void tell_returned(void)
+{
+	__atomic_fetch_add(&channel()->returned, 1, __ATOMIC_SEQ_CST);
+	ring();
 }
 
 static bool wait_for_reply(struct mailbox *mailbox)
@@ -74,12 +87,25 @@ static bool wait_for_reply(struct mailbox *mailbox)
 	}
 }
 
+/*
+ * Nobody tells of code that is written from now on: whoever comes to the stub does not go back to translated
+ * code, so that threads which wait for each other run the same code.
+ */
+static void all_leave(void)
+{
+	__atomic_store_n(&channel()->detaining, DETAIN_LEAVING, __ATOMIC_SEQ_CST);
+}
+
 uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64_t b, uint64_t c)
 {
 	struct mailbox *mailbox = thread->mailbox;
 
-	if (!mailbox || supervisor_died())
+	if (!mailbox)
 		return STATUS_RELEASE;
+	if (supervisor_died()) {
+		all_leave();
+		return STATUS_RELEASE;
+	}
 	mailbox->operation = operation;
 	mailbox->space = process()->space;
 	mailbox->quiet = process()->seccomp;
@@ -89,13 +115,15 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 	mailbox->log = thread->log ? thread->log->id : MAILBOX_NO_LOG;
 	if (thread->log)
 		publish_position(thread);
-	thread->parked = 1;
+	thread->parked = operation == OP_HELD ? PARKED_HELD : 1;
 	__atomic_store_n(&mailbox->state, MAILBOX_REQUEST, __ATOMIC_RELEASE);
-	ring(mailbox);
+	post(mailbox);
 	bool answered = wait_for_reply(mailbox);
 	__atomic_store_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
-	if (!answered)
+	if (!answered) {
+		all_leave();
 		return STATUS_RELEASE;
+	}
 	__atomic_store_n(&mailbox->state, MAILBOX_IDLE, __ATOMIC_RELAXED);
 	return mailbox->status;
 }

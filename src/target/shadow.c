@@ -6,9 +6,11 @@
 #include "target/forget.h"
 #include "target/stub.h"
 
-#define LINE  64ul
-#define WORDS 8
-#define FOLD  (1ul << FOLD_BIT)
+#define LINE   64ul
+#define WORDS  8
+#define BLOCK  (16 * LINE)
+#define COPIED 2048ul
+#define FOLD   (1ul << FOLD_BIT)
 
 uint64_t shadow_address(const struct thread *thread, uint64_t address)
 {
@@ -56,6 +58,15 @@ static uint64_t performed(const struct thread *thread)
 	return position(thread) - 1;
 }
 
+static bool cover(uint64_t address, uint64_t size)
+{
+	for (uint64_t at = address & ~0xffful; at < address + size; at += 0x1000) {
+		if (!shadow_covers(at, at + 0x1000) && !shadow_fault(info()->low_memory ? at | FOLD : at))
+			return false;
+	}
+	return true;
+}
+
 /* Is there a shadow to work on? Makes one where there is none yet. The kernel's half has none, and no end
  * either. */
 static bool make_ready(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
@@ -68,11 +79,7 @@ static bool make_ready(struct thread *thread, uint64_t here, uint64_t address, u
 		if (!shadow_fold(thread, address, here))
 			return false;
 	}
-	for (uint64_t at = address & ~0xffful; at < address + size; at += 0x1000) {
-		if (!shadow_covers(at, at + 0x1000) && !shadow_fault(info()->low_memory ? at | FOLD : at))
-			return false;
-	}
-	return true;
+	return cover(address, size);
 }
 
 bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
@@ -94,15 +101,46 @@ bool shadow_check(struct thread *thread, uint64_t address, uint64_t size)
 	return shadow_check_at(thread, performed(thread), address, size);
 }
 
+/* Has the thread seen anything but zeros of this line since its last keyframe? */
+static bool is_known(const struct thread *thread, uint64_t line)
+{
+	const uint64_t *shadow = shadow_of(thread, line);
+	uint64_t any = 0;
+
+	for (unsigned i = 0; i < WORDS; i++)
+		any |= shadow[i];
+	return any != 0;
+}
+
+/*
+ * How much is taken with what was missed. Behind a keyframe nothing is known, and a program comes back to
+ * nearly all of what it works on, line by line: each would be a miss here, and a stop in replay. Where two
+ * lines of a block are known already the others are likely to follow; where there is none, that would be in
+ * vain.
+ */
+static uint64_t reach(const struct thread *thread, uint64_t address, uint64_t size)
+{
+	uint64_t block = address & -BLOCK;
+	unsigned known = 0;
+
+	/* A page next to a window may have a part of its shadow, for distances are no whole pages. */
+	if (!shadow_covers(address & ~0xffful, (address + size + 0xfff) & ~0xffful))
+		return LINE;
+	for (uint64_t line = block; line < block + BLOCK && known < 2; line += LINE)
+		known += is_known(thread, line);
+	return known == 0 ? LINE : known == 1 ? 4 * LINE : BLOCK;
+}
+
 /*
  * What the program itself has just loaded, or could have: the kernel need not be asked whether that is
  * possible, also while it blocks signals.
  */
 static bool check_loaded(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
-	uint64_t words[WORDS];
+	uint64_t words[WORDS], around = reach(thread, address, size);
+	uint64_t start = address & -around, end = (address + size + around - 1) & -around;
 
-	for (uint64_t line = address & -LINE; line < address + size; line += LINE) {
+	for (uint64_t line = start; line < end; line += LINE) {
 		if (load_line(words, (const void *)line) < 0)
 			return false;
 		take_line(thread, here, line, words);
@@ -120,14 +158,13 @@ static uint64_t bytes_within(uint64_t at, uint64_t low, uint64_t high)
 	return (-1ul >> (64 - 8 * end)) & (-1ul << 8 * first);
 }
 
-/* The part of a line that is in [low, high). */
-static bool check_part(struct thread *thread, uint64_t line, uint64_t low, uint64_t high)
+/* The part of a line that is in [low, high), as it was read. */
+static void take_part(
+        struct thread *thread, uint64_t line, uint64_t low, uint64_t high, uint64_t words[WORDS])
 {
-	uint64_t words[WORDS], *shadow = shadow_of(thread, line);
+	uint64_t *shadow = shadow_of(thread, line);
 	uint8_t mask = 0;
 
-	if (read_line(thread, words, line) < 0)
-		return false;
 	for (unsigned i = 0; i < WORDS; i++) {
 		uint64_t within = bytes_within(line + 8 * i, low, high);
 		words[i] = (words[i] & within) | (shadow[i] & ~within);
@@ -138,26 +175,47 @@ static bool check_part(struct thread *thread, uint64_t line, uint64_t low, uint6
 		for (unsigned i = 0; i < WORDS; i++)
 			shadow[i] = words[i];
 	}
+}
+
+/* As much as the kernel copies at once: to ask it for each line took most of the time of threads that block
+ * all signals. */
+static bool check_copied(struct thread *thread, uint64_t address, uint64_t end)
+{
+	uint64_t words[COPIED / 8];
+
+	for (uint64_t line = address & -LINE; line < end;) {
+		uint64_t size = ((end + LINE - 1) & -LINE) - line;
+		size = size < COPIED ? size : COPIED;
+		if (read_program(words, line, size) < 0)
+			return false;
+		for (uint64_t i = 0; i < size / 8; i += WORDS, line += LINE)
+			take_part(thread, line, address, end, words + i);
+	}
 	return true;
 }
 
 /* Most of it is the same most of the time: that is found out without a look at each line. */
 bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
 {
-	uint64_t end = address + size;
+	uint64_t words[WORDS], end = address + size;
 
 	if (!make_ready(thread, performed(thread), address, size))
 		return false;
+	if (copies_by_kernel(thread))
+		return check_copied(thread, address, end);
 	for (uint64_t line = address & -LINE; line < end; line += LINE) {
 		uint64_t whole = line >= address ? (end - line) / LINE : 0;
-		if (whole > 1 && !copies_by_kernel(thread)) {
+		if (whole > 1) {
 			long same = match_lines((const void *)line, shadow_of(thread, line), whole);
 			if (same < 0)
 				return false;
 			line += (uint64_t)same * LINE;
 		}
-		if (line < end && !check_part(thread, line, address, end))
+		if (line >= end)
+			break;
+		if (load_line(words, (const void *)line) < 0)
 			return false;
+		take_part(thread, line, address, end, words);
 	}
 	return true;
 }
@@ -217,7 +275,8 @@ void surface(struct thread *thread)
 	if (!code_lookup(target, &place))
 		stub_panic("no record of code at", target);
 	thread->regs.pc = place.pc;
-	thread->step_armed = 0; /* see step_again */
+	if (!(ACCESS_WHAT(thread->slots[SLOT_DETAIL]) & ACCESS_COPY))
+		thread->step_armed = 0; /* see step_again */
 	thread->slots[SLOT_TARGET] = 0;
 	((uint64_t *)(place.slots + thread->distance))[SLOT_POSITION] += (int64_t)place.executed;
 }
@@ -245,7 +304,9 @@ void handle_access(struct thread *thread)
 	thread->faulted = 0;
 	thread->counted = 0;
 	thread->slots[SLOT_TARGET] = thread->inside = thread->regs.pc;
-	step_again(thread);
+	thread->missed = here + 1;
+	if (!(what & ACCESS_COPY))
+		step_again(thread);
 	if (what & ACCESS_READ)
 		possible = check_loaded(thread, here, address, size);
 	/* The shadow will be copied to memory, also when an x87 exception keeps the instruction from storing.
@@ -289,8 +350,8 @@ bool shadow_covers(uint64_t start, uint64_t end)
 
 	if (!fold_range(&start, &end))
 		return false;
-	for (uint32_t n = 0; n < p->window_count; n++) {
-		if (start >= p->windows[n].start && end <= p->windows[n].end)
+	for (uint32_t n = 0; n < p->memory.window_count; n++) {
+		if (start >= p->memory.windows[n].start && end <= p->memory.windows[n].end)
 			return true;
 	}
 	return false;
@@ -310,44 +371,119 @@ static bool raise_limit(uint64_t size)
 	return syscall4(__NR_prlimit64, 0, K_RLIMIT_AS, &limit, 0) == 0;
 }
 
-static long map_shadow(struct range window, uint64_t distance)
+static bool map_range(struct range range)
 {
-	struct range shadow = shadow_range(window, distance);
-	uint64_t start = shadow.start, end = shadow.end, at;
+	uint64_t size = range.end - range.start, at;
 
 	do
-		at = syscall6(__NR_mmap, start, end - start, K_PROT_READ | K_PROT_WRITE,
+		at = syscall6(__NR_mmap, range.start, size, K_PROT_READ | K_PROT_WRITE,
 		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
-	while (at == -(uint64_t)K_ENOMEM && raise_limit(end - start));
-	if (at != start)
-		return -K_ENOMEM;
-	syscall3(__NR_madvise, start, end - start, K_MADV_DONTDUMP);
-	return 0;
+	while (at == -(uint64_t)K_ENOMEM && raise_limit(size));
+	if (at != range.start)
+		return false;
+	syscall3(__NR_madvise, range.start, size, K_MADV_DONTDUMP);
+	return true;
 }
 
-static void unmap_shadow(struct range window, uint64_t distance)
+/*
+ * The next part of a thread's shadow of `window`, from *at on, that the first `count` windows have not
+ * brought: windows that touch share a page of shadow at least, since distances are no whole pages.
+ */
+static bool next_gap(struct range window, uint64_t distance, uint32_t count, uint64_t *at, struct range *gap)
 {
+	const struct process *p = process();
 	struct range shadow = shadow_range(window, distance);
 
-	syscall2(__NR_munmap, shadow.start, shadow.end - shadow.start);
+	if (*at < shadow.start)
+		*at = shadow.start;
+	gap->end = shadow.end;
+	for (uint32_t n = 0; n < count; n++) {
+		struct range other = shadow_range(p->memory.windows[n], distance);
+		if (other.start <= *at && *at < other.end) {
+			*at = other.end;
+			n = UINT32_MAX; /* look at all of them once more */
+			gap->end = shadow.end;
+		} else if (*at < other.start && other.start < gap->end) {
+			gap->end = other.start;
+		}
+	}
+	gap->start = *at;
+	*at = gap->end;
+	return gap->start < shadow.end;
 }
 
-/* All threads, also those whose number is free now. */
+/* Takes back what map_shadow has mapped below `end`. */
+static void unmap_shadow(struct range window, uint64_t distance, uint32_t count, uint64_t end)
+{
+	struct range gap;
+
+	for (uint64_t at = 0; next_gap(window, distance, count, &at, &gap) && gap.start < end;)
+		syscall2(__NR_munmap, gap.start, gap.end - gap.start);
+}
+
+/* For one thread, which has the first `count` windows. */
+static bool map_shadow(struct range window, uint64_t distance, uint32_t count)
+{
+	struct range gap;
+
+	for (uint64_t at = 0; next_gap(window, distance, count, &at, &gap);) {
+		if (!map_range(gap)) {
+			unmap_shadow(window, distance, count, gap.start);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Others look at windows at any time: what they see of one that grows is always all there. */
+static void note_window(struct range window)
+{
+	struct process *p = process();
+
+	for (uint32_t n = 0; n < p->memory.window_count; n++) {
+		struct range *other = &p->memory.windows[n];
+		if (window.start > other->end || window.end < other->start)
+			continue;
+		if (window.start < other->start)
+			__atomic_store_n(&other->start, window.start, __ATOMIC_RELEASE);
+		if (window.end > other->end)
+			__atomic_store_n(&other->end, window.end, __ATOMIC_RELEASE);
+		return;
+	}
+	p->memory.windows[p->memory.window_count] = window;
+	__atomic_store_n(&p->memory.window_count, p->memory.window_count + 1, __ATOMIC_RELEASE);
+}
+
+static void unmap_all(uint64_t distance, uint32_t count)
+{
+	while (count-- > 0)
+		unmap_shadow(process()->memory.windows[count], distance, count, UINT64_MAX);
+}
+
+/* All threads, also those whose number is free now: where there is no room for one of these, it is not used
+ * again. */
 static bool add_window(struct range window)
 {
 	struct process *p = process();
 
-	if (p->window_count == PROCESS_WINDOWS || window.start + info()->distances[1] > window.start)
+	if (p->memory.window_count == PROCESS_WINDOWS || window.start + info()->distances[1] > window.start)
 		return false;
-	for (uint64_t number = 1; number < p->threads_ready; number++) {
-		if (map_shadow(window, info()->distances[number]) == 0)
+	for (uint64_t number = 1; number < p->memory.threads_ready; number++) {
+		uint64_t distance = info()->distances[number];
+		if (thread_is_unfit(number) || map_shadow(window, distance, p->memory.window_count))
 			continue;
-		while (--number >= 1)
-			unmap_shadow(window, info()->distances[number]);
+		if (thread_retire(number)) {
+			unmap_all(distance, p->memory.window_count);
+			continue;
+		}
+		while (--number >= 1) {
+			if (!thread_is_unfit(number))
+				unmap_shadow(window, info()->distances[number], p->memory.window_count,
+				        UINT64_MAX);
+		}
 		return false;
 	}
-	p->windows[p->window_count] = window;
-	__atomic_store_n(&p->window_count, p->window_count + 1, __ATOMIC_RELEASE);
+	note_window(window);
 	return true;
 }
 
@@ -397,7 +533,8 @@ bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here)
 
 	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) != STATUS_OK)
 		return false;
-	if (!shadow_covers(address, address + 0x1000) && !shadow_extend(0, HEAP))
+	shadow_extend(0, HEAP); /* most of what is low is there */
+	if (!cover(address, 32))
 		return false;
 	/* What was stored in memory just now has not come to the shadow. */
 	for (uint64_t line = address & -LINE; line < address + 32; line += LINE) {
@@ -415,9 +552,9 @@ void shadow_start(void)
 	struct process *p = process();
 	const volatile struct info *i = info();
 
-	p->window_count = i->window_count;
+	p->memory.window_count = i->window_count;
 	for (uint32_t n = 0; n < i->window_count; n++)
-		p->windows[n] = (struct range){i->windows[n].start, i->windows[n].end};
+		p->memory.windows[n] = (struct range){i->windows[n].start, i->windows[n].end};
 	uint64_t heap = syscall1(__NR_brk, 0) & ~0xffful;
 	if (!shadow_covers(heap, heap + 0x1000))
 		shadow_extend(heap, heap + HEAP);
@@ -461,41 +598,48 @@ static struct range own_pages(const struct thread *thread, uint32_t segment, boo
 	return (struct range){own & ~0xffful, (end + 0xfff) & ~0xffful};
 }
 
+static bool give_back(uint64_t start, uint64_t end)
+{
+	if (process()->seccomp)
+		return ask(current_thread(), OP_CLEAR, start, end, 0) == STATUS_OK;
+	return syscall3(__NR_madvise, start, end - start, K_MADV_DONTNEED) == 0;
+}
+
 /* Everything but these. */
-static void empty_around_us(const struct thread *thread, uint64_t start, uint64_t end, bool keep_image)
+static bool empty_around_us(const struct thread *thread, uint64_t start, uint64_t end, bool keep_image)
 {
 	for (uint32_t i = 0; i < process()->segment_count; i++) {
 		struct range own = own_pages(thread, i, keep_image);
 		if (own.start < start || own.start >= end)
 			continue;
-		empty_around_us(thread, start, own.start, keep_image);
-		empty_around_us(thread, own.end, end, keep_image);
-		return;
+		return empty_around_us(thread, start, own.start, keep_image) &&
+		       empty_around_us(thread, own.end, end, keep_image);
 	}
-	if (start < end)
-		syscall3(__NR_madvise, start, end - start, K_MADV_DONTNEED);
+	return start >= end || give_back(start, end);
 }
 
-void shadow_forget_all(struct thread *thread, bool keep_image)
+bool shadow_forget_all(struct thread *thread, bool keep_image)
 {
 	struct process *p = process();
+	bool done = true;
 
-	for (uint32_t n = 0; n < p->window_count; n++) {
-		struct range shadow = shadow_range(p->windows[n], thread->distance);
-		empty_around_us(thread, shadow.start, shadow.end, keep_image);
+	for (uint32_t n = 0; done && n < p->memory.window_count; n++) {
+		struct range shadow = shadow_range(p->memory.windows[n], thread->distance);
+		done = empty_around_us(thread, shadow.start, shadow.end, keep_image);
 	}
+	return done;
 }
 
-long shadow_map(uint64_t number)
+bool shadow_map(uint64_t number)
 {
 	struct process *p = process();
+	uint64_t distance = info()->distances[number];
 
-	for (uint32_t n = 0; n < p->window_count; n++) {
-		if (map_shadow(p->windows[n], info()->distances[number]) < 0) {
-			while (n-- > 0)
-				unmap_shadow(p->windows[n], info()->distances[number]);
-			return -K_ENOMEM;
+	for (uint32_t n = 0; n < p->memory.window_count; n++) {
+		if (!map_shadow(p->memory.windows[n], distance, n)) {
+			unmap_all(distance, n);
+			return false;
 		}
 	}
-	return 0;
+	return true;
 }

@@ -38,7 +38,7 @@ void install_altstack(struct thread *thread)
 
 uint64_t kernel_mask_for(uint64_t mask)
 {
-	return process()->segv_taken ? mask & ~SIGBIT(K_SIGSEGV) : mask;
+	return process()->watches ? mask & ~SIGBIT(K_SIGSEGV) : mask;
 }
 
 void set_kernel_mask(uint64_t mask)
@@ -55,6 +55,18 @@ void unshield(struct thread *thread)
 
 /* ---- dispositions ---- */
 
+/*
+ * Signals whose default action comes to us first. A core file has to show the program's registers; and
+ * while recording, any death is logged where it happens, and saved before the parent learns of it. Not
+ * where the program restricts its system calls, since dying by ourselves takes some; and not in process 1 of
+ * a namespace, whom the default action does not kill.
+ */
+static uint64_t taken_signals(void)
+{
+	return recording() && !process()->seccomp && !process()->is_init ? CORE_SIGNALS | TERMINATING_SIGNALS
+	                                                                 : CORE_SIGNALS;
+}
+
 /* Makes the kernel's disposition follow the program's. */
 static long install(int number, const struct signal_action *wanted)
 {
@@ -65,7 +77,7 @@ static long install(int number, const struct signal_action *wanted)
 	action.restorer = wanted->restorer;
 	if (wanted->handler == K_SIG_IGN && !(bit & FAULT_SIGNALS)) {
 		action.handler = K_SIG_IGN;
-	} else if (wanted->handler == K_SIG_DFL && !(bit & CORE_SIGNALS)) {
+	} else if (wanted->handler == K_SIG_DFL && !(bit & taken_signals())) {
 		action.handler = K_SIG_DFL;
 	} else {
 		action.handler = (uint64_t)signal_entry;
@@ -76,16 +88,27 @@ static long install(int number, const struct signal_action *wanted)
 	return syscall4(__NR_rt_sigaction, number, &action, 0, 8);
 }
 
-/* A new image: learns what the program inherited, and takes over what we must have. */
+/* A new image, or one that was running already: learns what the program has, and takes over what we must
+ * have. */
 void install_handlers(struct signal_action *actions)
 {
+	process()->is_init = syscall0(__NR_getpid) == 1;
 	for (int number = 1; number <= 64; number++) {
 		struct signal_action *action = &actions[number];
 		if (SIGBIT(number) & UNBLOCKABLE)
 			continue;
 		syscall4(__NR_rt_sigaction, number, 0, action, 8);
-		if (SIGBIT(number) & CORE_SIGNALS)
+		if ((SIGBIT(number) & taken_signals()) || action->handler > K_SIG_IGN)
 			install(number, action);
+	}
+}
+
+/* The program is about to restrict its system calls, or could not: see taken_signals. */
+void reinstall_terminating(struct thread *thread)
+{
+	for (int number = 1; recording() && number <= 64; number++) {
+		if ((SIGBIT(number) & TERMINATING_SIGNALS) && thread->actions[number].handler == K_SIG_DFL)
+			install(number, &thread->actions[number]);
 	}
 }
 
@@ -371,6 +394,14 @@ static void context_to_resume(struct thread *thread, struct kernel_ucontext *con
 	context->stack = kernel_altstack(thread);
 }
 
+/* The same for an instruction that is executed once more: a program that steps over it comes to its start
+ * again. */
+static void context_to_begin_again(struct thread *thread, struct kernel_ucontext *context)
+{
+	thread->step_armed = 0;
+	context_to_resume(thread, context);
+}
+
 static void details_from_context(struct fault_details *details, const struct kernel_ucontext *context)
 {
 	const struct kernel_sigcontext *c = &context->mcontext;
@@ -494,6 +525,11 @@ static enum outcome deliver(struct thread *thread, int number, bool fault, struc
 	uint64_t iterations = take_iterations(thread);
 	if (build_frame(thread, number, &action, siginfo, fpstate, details)) {
 		log_signal(thread, siginfo, fault, iterations);
+		/* What the frame tells a debugger of must not be what lay there before. */
+		if (recording())
+			shadow_check_at(
+			        thread, position(thread), thread->regs.gpr[RSP], sizeof(struct signal_frame));
+		debugged_signal(thread, number);
 		return DELIVERED;
 	}
 	if (number == K_SIGSEGV)
@@ -558,6 +594,22 @@ void requeue_pending(struct thread *thread)
 		queue_to_self(number, &thread->info);
 }
 
+void give_signals_back(struct thread *thread)
+{
+	uint64_t all = ~0ul;
+	int pending = thread->pending;
+
+	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
+	thread->pending = 0;
+	if (pending)
+		queue_to_self(pending, &thread->info);
+	for (int i = 0; i < 5; i++) {
+		if (thread->held & SIGBIT(fault_numbers[i]))
+			queue_to_self(fault_numbers[i], &thread->held_info[i]);
+	}
+	thread->held = 0;
+}
+
 /* The vector state that the signal being kept will find. */
 static void keep_fpstate(struct thread *thread, const struct kernel_ucontext *context)
 {
@@ -618,8 +670,19 @@ static void capture(struct thread *thread, int number, const struct kernel_sigin
 	thread->pending = number;
 }
 
+/* The program set the trap flag and an instruction was executed since: nothing else comes before that trap.
+ */
+static bool trap_is_due(const struct thread *thread)
+{
+	return (thread->regs.flags & FLAG_TF) && thread->step_armed && !process()->seccomp;
+}
+
 _Noreturn void deliver_pending(struct thread *thread)
 {
+	surface(thread);
+	if (trap_is_due(thread))
+		trap_here(thread);
+
 	struct signal_frame frame = {0};
 	uint64_t fpstate = (uint64_t)thread + THREAD_FPSTATE;
 	int number = thread->pending;
@@ -634,7 +697,6 @@ _Noreturn void deliver_pending(struct thread *thread)
 	frame.context.mcontext.ss = thread->details.ss;
 	frame.context.mcontext.fpstate = fpstate;
 	thread->pending = 0;
-	surface(thread);
 	deliver_now(thread, number, false, &siginfo, &frame.context);
 	return_from_frame(&frame);
 }
@@ -655,17 +717,9 @@ static void start_stepping(
 	context->mask = ~FAULT_SIGNALS | (kernel_mask_for(thread->mask) & ~SIGBIT(K_SIGTRAP));
 }
 
-/* The program set the trap flag: it wants SIGTRAP after every instruction of its own. */
-static void program_step(struct thread *thread, struct kernel_siginfo *siginfo,
+static void deliver_step(struct thread *thread, struct kernel_siginfo *siginfo,
         struct kernel_ucontext *context, const struct code_place *place)
 {
-	/* On the way to an instruction nothing was executed yet. */
-	if (place->state & RECORD_TRANSIT)
-		return;
-	if (!thread->step_armed) {
-		thread->step_armed = 1;
-		return;
-	}
 	thread->step_armed = 0;
 	registers_from_code(thread, &context->mcontext, place);
 	/* Set when an interrupt came between two iterations of a rep instruction; a trap by itself leaves it
@@ -673,6 +727,37 @@ static void program_step(struct thread *thread, struct kernel_siginfo *siginfo,
 	thread->regs.flags &= ~FLAG_RF;
 	siginfo->address = place->pc;
 	deliver_now(thread, K_SIGTRAP, true, siginfo, context);
+}
+
+/* The program set the trap flag: it wants SIGTRAP after every instruction of its own. */
+static void program_step(struct thread *thread, struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context, const struct code_place *place)
+{
+	/* On the way to an instruction nothing was executed yet. */
+	if (place->state & RECORD_TRANSIT)
+		return;
+	if (thread->step_armed)
+		deliver_step(thread, siginfo, context, place);
+	else
+		thread->step_armed = 1;
+}
+
+/* At the boundary that was stepped to for a signal. A trap of the program's own comes first. */
+static void end_stepping(struct thread *thread, struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context, const struct code_place *place)
+{
+	struct kernel_siginfo waiting = thread->info;
+
+	thread->stepping = STEP_NONE;
+	if (trap_is_due(thread)) {
+		queue_to_self(waiting.number, &waiting);
+		deliver_step(thread, siginfo, context, place);
+		return;
+	}
+	if (!(thread->regs.flags & FLAG_TF))
+		context->mcontext.eflags &= ~FLAG_TF;
+	registers_from_code(thread, &context->mcontext, place);
+	deliver_now(thread, waiting.number, false, &waiting, context);
 }
 
 static void handle_step(
@@ -689,23 +774,18 @@ static void handle_step(
 		if (thread->stepping) {
 			struct kernel_siginfo waiting = thread->info;
 			thread->stepping = STEP_NONE;
-			context->mcontext.eflags &= ~FLAG_TF;
+			if (!program_traps) /* its flags are about to be saved */
+				context->mcontext.eflags &= ~FLAG_TF;
 			capture(thread, waiting.number, &waiting, context);
 		}
 		return;
 	}
 	if (!place.boundary)
 		return;
-	if (thread->stepping) {
-		struct kernel_siginfo waiting = thread->info;
-		thread->stepping = STEP_NONE;
-		if (!program_traps)
-			context->mcontext.eflags &= ~FLAG_TF;
-		registers_from_code(thread, &context->mcontext, &place);
-		deliver_now(thread, waiting.number, false, &waiting, context);
-		return;
-	}
-	program_step(thread, siginfo, context, &place);
+	if (thread->stepping)
+		end_stepping(thread, siginfo, context, &place);
+	else
+		program_step(thread, siginfo, context, &place);
 }
 
 /*
@@ -760,10 +840,10 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
 		context_to_resume(thread, context);
 	else if (thread->pending && process()->seccomp)
-		context_to_resume(thread, context); /* deliver that first; the fault will come again */
-	else if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && info()->watched_pages &&
+		context_to_begin_again(thread, context); /* deliver that first; the fault will come again */
+	else if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && process()->watches &&
 	         write_watched_page(thread, siginfo->address, thread->regs.pc))
-		context_to_resume(thread, context);
+		context_to_begin_again(thread, context);
 	else
 		deliver_fault(thread, number, siginfo, context);
 }
@@ -775,7 +855,7 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 static void handle_touch(
         struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
 {
-	if ((context->mcontext.err & PAGE_FAULT_WRITE) && info()->watched_pages &&
+	if ((context->mcontext.err & PAGE_FAULT_WRITE) && process()->watches &&
 	        write_watched_page(thread, siginfo->address, thread->regs.pc))
 		return;
 	thread->slots[SLOT_POSITION]--;
@@ -825,17 +905,22 @@ static void give_up(struct thread *thread, struct kernel_ucontext *context)
 
 /*
  * A call has pushed the return address and was to mirror it (push_return in src/translate/shadow.c): it is
- * executed once more, and pushes the same to the same place.
+ * executed once more, and pushes the same to the same place. An indirect one looks first at what was there,
+ * and must find that.
  */
 static void take_back_push(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
 	static const uint8_t mirror[] = {GS_PREFIX, 0x4c, 0x89, 0x1c, 0x24}; /* mov gs:[rsp], r11 */
 	bool borrowed = (place->state & RECORD_SCRATCH_B) && RECORD_B_REGISTER(place->state) == R11;
+	bool indirect = place->state & RECORD_R11;
+	const uint64_t *slots = (const uint64_t *)(place->slots + thread->distance);
 
-	if (((place->state & RECORD_R11) || borrowed) &&
-	        equal((const uint8_t *)c->rip, mirror, sizeof mirror))
-		thread->regs.gpr[RSP] += 8;
+	if (!(indirect || borrowed) || !equal((const uint8_t *)c->rip, mirror, sizeof mirror))
+		return;
+	if (indirect)
+		write_program(thread->regs.gpr[RSP], &slots[SLOT_UNDER_STACK], 8);
+	thread->regs.gpr[RSP] += 8;
 }
 
 /* Was it the access to the shadow, in memory that has none yet? Every such access has a prefix of its own. */
@@ -855,16 +940,18 @@ static bool handle_shadow_fault(
 		return true;
 	if (!code_lookup(c->rip, &place))
 		stub_panic("no record of code at", c->rip);
+	bool trapping = thread->regs.flags & FLAG_TF;
 	registers_from_code(thread, c, &place);
 	take_back_push(thread, c, &place);
-	thread->regs.flags &= ~FLAG_TF;
+	if (!trapping)
+		thread->regs.flags &= ~FLAG_TF;
 	if (thread->stepping) {
 		thread->stepping = STEP_NONE;
 		queue_to_self(thread->info.number, &thread->info);
 	}
 	fix_fpstate_pc(c->fpstate); /* all code is about to be translated anew */
-	if ((int64_t)siginfo->address < 0 && shadow_fold(thread, address, position(thread)))
-		context_to_resume(thread, context);
+	if (address < 1ul << FOLD_BIT && shadow_fold(thread, address, position(thread)))
+		context_to_begin_again(thread, context);
 	else
 		give_up(thread, context);
 	return true;
@@ -879,7 +966,7 @@ static void handle_fault(
 	if (handle_shadow_fault(thread, siginfo, context))
 		return;
 	if (!code_lookup(c->rip, &place))
-		stub_panic("fault in the stub at offset", c->rip - (uint64_t)stub_base());
+		panic_at_fault(c, siginfo->address);
 	bool trapping = thread->regs.flags & FLAG_TF;
 	registers_from_code(thread, c, &place);
 	if (thread->stepping) {
@@ -888,9 +975,9 @@ static void handle_fault(
 	}
 	if (!trapping)
 		thread->regs.flags &= ~FLAG_TF;
-	if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && info()->watched_pages &&
+	if (c->trapno == TRAP_PAGE_FAULT && (c->err & PAGE_FAULT_WRITE) && process()->watches &&
 	        write_watched_page(thread, siginfo->address, place.pc)) {
-		context_to_resume(thread, context);
+		context_to_begin_again(thread, context);
 		return;
 	}
 	/*
@@ -926,6 +1013,11 @@ static void handle_asynchronous(
 
 	if (within(rip, resume_window_start, resume_window_end)) {
 		surface(thread);
+		if (trap_is_due(thread)) {
+			capture(thread, number, siginfo, context);
+			context->mcontext.rip = (uint64_t)resume_window_start;
+			return;
+		}
 		deliver_now(thread, number, false, siginfo, context);
 	} else if (within(rip, syscall_window_start, syscall_window_end) ||
 	           within(rip, int80_window_start, int80_window_end)) {
@@ -939,7 +1031,7 @@ static void handle_asynchronous(
 		capture(thread, number, siginfo, context);
 	} else if (!code_lookup(rip, &place)) {
 		stub_panic("no record of code at", rip);
-	} else if (place.boundary) {
+	} else if (place.boundary && !(trap_is_due(thread) && (place.state & RECORD_TRANSIT))) {
 		registers_from_code(thread, &context->mcontext, &place);
 		deliver_now(thread, number, false, siginfo, context);
 	} else {
@@ -958,12 +1050,25 @@ uint64_t signal_thread(uint64_t gs_base, uint64_t stack)
 
 	if (thread_of_distance(i, gs_base))
 		return gs_base;
-	for (uint64_t number = 1; number < process()->threads_ready; number++) {
+	for (uint64_t number = 1; number < process()->memory.threads_ready; number++) {
 		struct thread *thread = thread_at(number);
 		if (stack - (uint64_t)thread < THREAD_STRIDE)
 			return thread->probing ? thread_distance(i, number) : 0;
 	}
 	return 0;
+}
+
+/* As if it had not come, also for the system call that it ended. */
+static void drop(struct thread *thread, struct kernel_ucontext *context)
+{
+	const struct kernel_sigcontext *c = &context->mcontext;
+
+	if ((c->rip != (uint64_t)syscall_window_end && c->rip != (uint64_t)int80_window_end) ||
+	        c->rax != (uint64_t)-K_EINTR)
+		return;
+	thread->regs.pc -= 2;
+	thread->slots[SLOT_POSITION]--;
+	context_to_resume(thread, context);
 }
 
 uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
@@ -976,7 +1081,9 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	if (replaying())
 		return replay_signal(number, siginfo, context, thread, gs_base);
 	uint64_t recovery = fault ? recovery_of(rip) : 0;
-	if (recovery)
+	if (debugged_takes(number, siginfo))
+		drop(thread, context);
+	else if (recovery)
 		context->mcontext.rip = recovery;
 	else if (fault && within(rip, touch_start, touch_end))
 		handle_touch(thread, number, siginfo, context);
@@ -1004,9 +1111,14 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 /* A thread that was released: the program's handler gets the kernel's own frame, with the program's mask. */
 void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
 {
-	struct signal_action *action = &process()->actions[number];
+	struct signal_action *action = &process()->memory.actions[number];
 	struct signal_action fallback = {.handler = K_SIG_DFL, .flags = K_SA_RESTORER};
 
+	if (number == K_SIGSEGV && siginfo->code > 0 && context->mcontext.trapno == TRAP_PAGE_FAULT &&
+	        (context->mcontext.err & PAGE_FAULT_WRITE) && supervisor_died() &&
+	        write_orphaned_page(siginfo->address, context->mcontext.rip))
+		return_from_frame(
+		        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context)));
 	uint64_t handler = action->handler;
 	if (handler <= K_SIG_IGN) {
 		if (handler == K_SIG_IGN && !(siginfo->code > 0 && (SIGBIT(number) & FAULT_SIGNALS)))

@@ -1,7 +1,8 @@
 /*
  * The stub's start in a new program image: at the first instruction, before
  * anything of the program has run. Maps what the supervisor prepared, then
- * forgets how it got here.
+ * forgets how it got here. Or in a program that was running already: then in one of
+ * its threads, while the others are stopped.
  */
 #include "target/stub.h"
 
@@ -12,8 +13,9 @@ _Static_assert(offsetof(struct thread, pending) == THREAD_PENDING, "entry.S");
 _Static_assert(offsetof(struct thread, stack) == THREAD_STACK, "entry.S");
 _Static_assert(offsetof(struct thread, probing) == THREAD_PROBING, "entry.S");
 _Static_assert(offsetof(struct thread, stepping) == THREAD_STEPPING, "evacuate.c");
+_Static_assert(offsetof(struct thread, mask) == THREAD_MASK, "detach.c");
 _Static_assert(offsetof(struct thread, parked) == THREAD_PARKED, "entry.S, evacuate.c");
-_Static_assert(offsetof(struct info, first_distance) == 16, "entry.S");
+_Static_assert(offsetof(struct info, first_distance) == 8 * BRANCH_TABLES + 8, "entry.S");
 _Static_assert(sizeof(struct thread) <= SLOT_POSITIONS * 8, "a thread's page");
 _Static_assert(SLOT_SCRATCH_AREA * 8 == THREAD_FPSTATE, "in replay no vector state is kept there");
 _Static_assert(sizeof(struct process) <= LAYOUT_PROCESS_BYTES, "the process's place");
@@ -61,7 +63,7 @@ void start(void)
 
 	p->segment_count = i->segment_count;
 	p->space = i->space;
-	p->threads_ready = FIRST_THREADS;
+	p->memory.threads_ready = FIRST_THREADS;
 	p->thread_bits[0] = 3; /* number 0 is never used: a GS base of 0 is a native thread's */
 	for (uint32_t n = 0; n < p->segment_count; n++)
 		p->segments[n] = *(const struct segment_layout *)&i->segments[n];
@@ -73,22 +75,30 @@ void start(void)
 		syscall1(__NR_close, i->memfd);
 
 	thread_prepare(thread, 1);
-	thread->actions = p->actions;
+	thread->actions = p->memory.actions;
 	thread->regs = *(const struct registers *)&i->registers;
+	if (i->adopted)
+		syscall2(__NR_sigaltstack, 0, &thread->altstack);
 	set_program_gs(thread, i->program_gs);
 	thread->mailbox = mailbox_claim();
 	thread->tid = syscall0(__NR_gettid);
 	thread->mailbox->pid = i->pid;
 	thread->mailbox->tid = thread->tid;
-	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, 0, &thread->mask, 8);
+	if (i->adopted)
+		thread->mask = adoption_at(0)->mask;
+	else
+		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, 0, &thread->mask, 8);
 	install_altstack(thread);
-	install_handlers(p->actions);
-	set_kernel_mask(thread->mask);
+	install_handlers(p->memory.actions);
 	note_program_fs(thread);
 	if (recording()) {
 		shadow_start();
+		adopt_others(thread);
 		log_begin(thread, LOG_NO_PARENT);
 	}
+	set_kernel_mask(thread->mask);
+	if (i->adopted)
+		ask(thread, OP_ADOPT, 0, 0, 0);
 	if (replaying())
 		replay_start(thread);
 }

@@ -168,6 +168,23 @@ static bool check_but(struct string *s, struct extent e, const struct extent *se
 }
 
 /*
+ * It is no fault: there is no room for the shadow. The log ends before the instruction, of which replay does
+ * nothing; the thread goes on natively in the middle of it.
+ */
+static _Noreturn void go_on_natively(struct string *s)
+{
+	struct thread *thread = s->thread;
+	struct registers here = thread->regs;
+
+	thread->slots[SLOT_POSITION]--;
+	advance(s, -thread->iterations);
+	publish_position(thread);
+	log_end(thread, LOG_END_RELEASED, 0, NULL);
+	thread->regs = here;
+	release(thread);
+}
+
+/*
  * The element at the address cannot be accessed. Before the first iteration the instruction itself may say
  * how it faults. Comes back when the memory is there now: the piece is to be tried again.
  */
@@ -181,11 +198,8 @@ static void refuse(struct string *s, uint64_t address, bool writes)
 	touch((void *)address, writes);
 	if (last / PAGE_BYTES != address / PAGE_BYTES)
 		touch((void *)(last & -(uint64_t)PAGE_BYTES), writes);
-	if (s->refused) {
-		/* It is no fault: there is no room for its shadow. */
-		thread->slots[SLOT_POSITION]--;
-		release(thread);
-	}
+	if (s->refused)
+		go_on_natively(s);
 	s->refused = true;
 }
 
@@ -521,7 +535,11 @@ bool emulate_string(struct thread *thread, unsigned argument)
 			if (is_done(&s))
 				return true;
 		}
-		if ((thread->regs.flags & FLAG_TF) || __atomic_load_n(&thread->pending, __ATOMIC_RELAXED))
+		bool traps = thread->regs.flags & FLAG_TF; /* behind each iteration */
+		if ((traps && done) || __atomic_load_n(&thread->pending, __ATOMIC_RELAXED)) {
+			if (!done)
+				thread->step_armed = 0;
 			return false;
+		}
 	}
 }

@@ -47,11 +47,18 @@ struct thread {
 	uint64_t distance; /* of its own memory, and of its shadow while recording */
 	uint64_t
 	        inside; /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
-	uint64_t stretch;           /* bytes logged since the last keyframe */
-	uint32_t leans_on;          /* stretches before that keyframe that replay has to read */
-	uint32_t code_pieces;       /* of the code history, as last logged */
-	uint64_t clock, told;       /* see order.c: the thread's own, and what its log says of it */
-	uint64_t entered;           /* stamp of the system call that is being made */
+	uint64_t stretch;     /* bytes logged since the last keyframe */
+	uint32_t leans_on;    /* stretches before that keyframe that replay has to read */
+	uint32_t code_pieces; /* of the code history, as last logged */
+	uint64_t clock, told; /* see order.c: the thread's own, and what its log says of it */
+	uint64_t entered;     /* stamp of the system call that is being made */
+	bool unlogged;        /* what was stamped since a stamp was logged is not in the log, or some of it */
+	uint64_t missed; /* position of the last load that was not what the shadow had, + 1; see debugged.c */
+	uint64_t single_from; /* where it began to execute a single instruction, if it is to: */
+	uint32_t single;
+	uint32_t delivered;         /* since it last stood still a signal was, and */
+	uint32_t signalled;         /* this one, for which it is to stand still; or 0 */
+	uint32_t forked;            /* the child of a fork, whose recording is about to begin */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
@@ -70,27 +77,40 @@ enum probe {
 	PROBE_VSYSCALL, /* a function of the vsyscall page is called, see call_vsyscall */
 };
 
-#define PROCESS_WINDOWS 1024
-#define ORDER_WORDS     512
+#define ORDER_WORDS 512
+
+/* Of the pages that the supervisor watches: what it leaves behind when it is killed. */
+enum watch_state {
+	WATCH_ALIVE, /* as far as anybody knows */
+	WATCH_ENDS,  /* a thread gives them their permission back, and */
+	WATCH_ENDED, /* has done so */
+};
 
 struct process {
+	struct process_memory memory;
 	uint32_t action_lock;
 	uint32_t protect_lock; /* so that what the supervisor knows of watched pages is what the kernel knows
 	                        */
 	uint32_t space;
-	uint32_t segv_taken;    /* SIGSEGV is never blocked in the kernel: watched pages need it */
+	/*
+	 * Pages are watched, or were: SIGSEGV is never blocked in the kernel, and any fault of a write may be
+	 * ours. How many are watched now says nothing of a fault that came a moment ago.
+	 */
+	uint32_t watches;
+	uint32_t watch_state; /* enum watch_state */
+	/* The last fault that write_orphaned_page was for another try of. */
+	uint64_t orphaned_address, orphaned_pc;
 	uint32_t segv_blockers; /* threads of a program without watched pages that block it */
-	uint32_t seccomp;       /* the program restricts its system calls: make none of ours */
+	uint32_t has_natives; /* threads run natively: no page may be watched, as nobody would let them write
+	                       */
+	uint32_t is_init;     /* it is process 1, whom no default action kills */
+	uint32_t seccomp;     /* the program restricts its system calls: make none of ours */
 	uint32_t thread_lock;
-	uint32_t threads_ready;       /* numbers below it have memory; more is made when it is needed */
+	uint32_t thread_ids;          /* of the recording, given so far */
 	uint32_t fork_changes_memory; /* a child's mappings or their contents differ from its parent's */
 	uint32_t segment_count;
 	struct segment_layout segments[MAX_SEGMENTS];
-	/* While recording: where the program may have memory, each with its shadow for every thread. */
-	uint32_t window_count;
-	struct range windows[PROCESS_WINDOWS];
-	uint64_t thread_bits[8192 / 64];
-	struct signal_action actions[65];
+	uint64_t thread_bits[8192 / 64]; /* numbers that are taken */
 	/* See order.c. Each on a cache line of its own. */
 	struct order_word {
 		_Alignas(64) uint64_t word;
@@ -186,9 +206,13 @@ void mailbox_release(struct mailbox *mailbox);
 bool supervisor_died(void);
 /* Asks the supervisor; STATUS_RELEASE also when it is dead. */
 uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64_t b, uint64_t c);
+/* A thread goes on that was not watched, see log.unwatched. */
+void tell_returned(void);
 
 /* ---- exits.c ---- */
-void handle_exit(struct thread *thread, int indirect);
+void handle_exit(struct thread *thread, int missed);
+void handle_stop(struct thread *thread);
+void arm_counters(struct thread *thread, uint64_t share);
 /* A legacy or REX prefix of an instruction. */
 bool is_prefix(uint8_t byte);
 void set_program_gs(struct thread *thread, uint64_t base);
@@ -200,7 +224,10 @@ void set_position(struct thread *thread, uint64_t value);
 /* Tells the supervisor how many instructions the thread has executed. */
 void publish_position(struct thread *thread);
 _Noreturn void release(struct thread *thread);
+_Noreturn void leave_now(struct thread *thread);
 void leave_space(struct thread *thread);
+/* In the child of a fork, behind the call: from here on it has a recording of its own. */
+void record_child(struct thread *thread);
 _Noreturn void fault_natively(struct thread *thread);
 _Noreturn void step_natively(struct thread *thread);
 _Noreturn void trap_here(struct thread *thread);
@@ -211,6 +238,16 @@ static inline void check_alignment(struct thread *thread, uint64_t address, unsi
 	if ((thread->regs.flags & FLAG_AC) && address % size)
 		fault_natively(thread);
 }
+
+/* ---- debugged.c ---- */
+/* On the way back to translated code while channel.detaining is not 0: returns when it may go on there. */
+void detained(struct thread *thread);
+/* Before an instruction that the supervisor wants it to stop at. */
+void debugged_stop(struct thread *thread);
+/* A signal has been delivered. */
+void debugged_signal(struct thread *thread, int number);
+/* Is it a key at the terminal, which is meant for the debugger? */
+bool debugged_takes(int number, const struct kernel_siginfo *siginfo);
 
 /* ---- cpuid.c ---- */
 struct cpuid {
@@ -245,10 +282,10 @@ bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uin
 bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size);
 void shadow_revert(struct thread *thread, uint64_t address);
 bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
-/* At a keyframe. */
-void shadow_forget_all(struct thread *thread, bool keep_image);
+/* At a keyframe, or for a new thread. False: something is left. */
+bool shadow_forget_all(struct thread *thread, bool keep_image);
 /* Gives memory to a thread that has not been there before. */
-long shadow_map(uint64_t number);
+bool shadow_map(uint64_t number);
 void shadow_start(void);
 /* Is there a shadow for this memory, for every thread? If not, is it made? */
 bool shadow_covers(uint64_t start, uint64_t end);
@@ -285,8 +322,13 @@ enum {
 	LOG_END_RELEASED
 }; /* enum event_end_kind */
 void log_begin(struct thread *thread, uint32_t parent);
+/* The thread stands still, and its vector registers are to be seen. */
+void log_show(struct thread *thread);
 bool log_due(const struct thread *thread, uint64_t here);
 void log_keyframe(struct thread *thread);
+/* The thread has come out because a counter was used up: is it time for a keyframe? It has something left
+ * again. */
+bool log_pause(struct thread *thread);
 void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask, const uint64_t *words);
 void log_syscall(struct thread *thread, uint64_t here, const struct registers *before, bool forgets);
 void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations);
@@ -302,8 +344,7 @@ void log_state(struct thread *thread, uint64_t here, enum state_kind kind, const
 void log_code(struct thread *thread, uint64_t here);
 static inline bool code_was_replaced(const struct thread *thread)
 {
-	return thread->log &&
-	       __atomic_load_n(&channel()->code_pieces, __ATOMIC_ACQUIRE) != thread->code_pieces;
+	return thread->log && __atomic_load_n(&info()->code_pieces, __ATOMIC_ACQUIRE) != thread->code_pieces;
 }
 /* To be called where a thread may have learnt from another that it replaced code. */
 static inline void note_code(struct thread *thread, uint64_t here)
@@ -316,6 +357,7 @@ void log_end(struct thread *thread, int kind, int status, const struct kernel_si
 
 struct event_order;
 /* The next event will not have to wait for the supervisor. */
+void log_reached(struct thread *thread, uint64_t here);
 void log_make_room(struct thread *thread);
 void log_order(struct thread *thread, uint64_t here, const struct event_order *order);
 
@@ -338,6 +380,8 @@ void order_returned(struct thread *thread, uint64_t here);
 void order_signal(struct thread *thread, uint64_t here);
 /* A new thread begins where its maker is. */
 void order_begin(struct thread *child, const struct thread *maker);
+/* A process of its own, with one thread. */
+void order_forget(struct thread *thread);
 /* Behind a keyframe. */
 void order_keyframe(struct thread *thread, uint64_t here);
 
@@ -359,7 +403,7 @@ static inline bool replaying(void)
 /* Maps what replay shares with the replayer; the memfd stays ours. */
 void replay_map(int memfd);
 void replay_start(struct thread *thread);
-void replay_exit(struct thread *thread, int indirect);
+void replay_exit(struct thread *thread, uint64_t indirect);
 void replay_syscall(struct thread *thread);
 /* False: it is to be performed as in any other run. */
 bool replay_emulate(struct thread *thread);
@@ -370,6 +414,12 @@ uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel
         struct thread *thread, uint64_t gs_base);
 
 uint64_t replay_position(const struct thread *thread);
+/* Has the replayer see the thread's state. */
+void replay_show(const struct thread *thread);
+/* Goes on with what the feed has next. */
+void replay_go_on(struct thread *thread);
+#define SYSCALL_LENGTH   2
+#define USER_ADDRESS_END 0x7ffffffff000ul
 struct feed;
 struct feed *feed(void);
 void ask_replayer(struct thread *thread, uint64_t what, uint64_t number);
@@ -378,14 +428,43 @@ void ask_replayer(struct thread *thread, uint64_t what, uint64_t number);
 void trace_access(struct thread *thread);
 struct feed_syscall;
 void trace_call(struct thread *thread, const struct feed_syscall *call);
+struct feed_patch;
+void trace_patch(struct thread *thread, const struct feed_patch *patch);
 /* The thread is at a boundary: what it stored is there. */
 void trace_finish(void);
 /* The replayer takes what there is. */
 void trace_flush(struct thread *thread);
 
+/* ---- known.c ---- */
+/* Nothing is known, in all of memory or in a part of it. */
+void known_begin(void);
+void known_forget(uint64_t start, uint64_t end);
+void known_note(uint64_t address, uint64_t size);
+/* Which bytes of a word are: a bit for each. All of them where nobody notes it. */
+uint8_t known_bytes(uint64_t word);
+/* Are all bytes of it known? It is memory of the program's then, and can be read. */
+bool known_is(uint64_t address, uint64_t size);
+
+/* ---- divert.c ---- */
+bool diverting(void);
+bool divert_execution(struct thread *thread, uint64_t pc);
+bool divert_access(struct thread *thread, uint64_t pc, uint64_t address, uint64_t size, bool reads);
+void divert_syscall(struct thread *thread);
+/* An image of the x87 unit or of vector state has been stored, to memory of ours: X87_IMAGE_*. */
+void divert_image(struct thread *thread, unsigned kind);
+
+/* ---- conditions.c ---- */
+/* Does the instruction, which is about to be executed, have conditions, and is it certain that none is true?
+ */
+bool conditions_are_false(const struct thread *thread, uint64_t pc);
+
 /* ---- confine.c ---- */
 /* From now on the kernel allows this process what replay needs, and nothing else. */
-void confine(void);
+void confine(bool parking);
+
+/* ---- park.c ---- */
+/* Stays until the replayer wants it to go on: it returns in a copy of this process. */
+void park(unsigned slot);
 
 /* ---- codemap.c ---- */
 struct code_place {
@@ -414,6 +493,8 @@ void syscall_memory(struct thread *thread, long number);
 bool overlaps_us(uint64_t start, uint64_t size);
 /* Unmaps what is the program's of [start, end), around our segments, which the program cannot know of. */
 uint64_t unmap_around_us(uint64_t start, uint64_t end);
+void unwatch_all(void);
+bool write_orphaned_page(uint64_t address, uint64_t pc);
 bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc);
 /* In the child of a fork: tells of what the kernel did not copy. */
 void forked_memory(struct thread *thread);
@@ -424,7 +505,15 @@ void syscall_clone(struct thread *thread, long number);
 void syscall_exit(struct thread *thread);
 void syscall_execve(struct thread *thread, long number);
 void thread_begin(struct thread *thread);
+/* Those of a program that was running already: the first is the one that start() runs in. */
+struct adoption *adoption_at(uint32_t index);
+void adopt_others(struct thread *thread);
+void thread_adopted(struct thread *thread);
 void thread_prepare(struct thread *thread, uint64_t number);
+/* While recording: is there no room for its shadow? */
+bool thread_is_unfit(uint64_t number);
+/* Makes it so; false: somebody has it. */
+bool thread_retire(uint64_t number);
 
 /* ---- signals.c ---- */
 /* `gs_base` was in force when the signal came; returns what it must be from now on. */
@@ -434,6 +523,8 @@ uint64_t signal_thread(uint64_t gs_base, uint64_t stack);
 void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context);
 _Noreturn void deliver_pending(struct thread *thread);
 void requeue_pending(struct thread *thread);
+/* All signals are blocked, and what was captured or held back goes back to the kernel. */
+void give_signals_back(struct thread *thread);
 void renew_fpstate(struct thread *thread);
 void settle_x87_pc(struct thread *thread);
 void syscall_sigaction(struct thread *thread);
@@ -444,6 +535,7 @@ void install_handlers(struct signal_action *actions);
 void install_altstack(struct thread *thread);
 void set_kernel_mask(uint64_t mask);
 void count_segv_blocker(uint64_t old, uint64_t new);
+void reinstall_terminating(struct thread *thread);
 void ignore_for_exec(struct thread *thread, bool ignore);
 uint64_t kernel_mask_for(uint64_t mask);
 /* The program's state at a place in translated code, before the instruction there, to thread.regs. */
@@ -454,6 +546,7 @@ void unshield(struct thread *thread);
 
 /* ---- report.c ---- */
 _Noreturn void stub_panic(const char *what, uint64_t value);
+_Noreturn void panic_at_fault(const struct kernel_sigcontext *context, uint64_t address);
 
 static inline void lock(uint32_t *word)
 {

@@ -18,8 +18,6 @@
 
 #define MCL_ONFAULT 4
 
-#define USER_ADDRESS_END 0x7ffffffff000ul
-
 /*
  * A buffer on a watched page: the kernel finds it read-only although the program
  * may write there. Give up watching and try again.
@@ -28,7 +26,7 @@ static void plain(struct thread *thread)
 {
 	uint64_t result = syscall_window();
 
-	if (result == (uint64_t)-K_EFAULT && info()->watched_pages) {
+	if (result == (uint64_t)-K_EFAULT && process()->watches) {
 		unwatch_range(thread, 0, -1ul);
 		result = syscall_window();
 	}
@@ -40,7 +38,7 @@ static void read_into(struct thread *thread)
 {
 	uint64_t start = thread->regs.gpr[RSI];
 
-	if (info()->watched_pages)
+	if (process()->watches)
 		unwatch_range(thread, start, start + thread->regs.gpr[RDX]);
 	plain(thread);
 }
@@ -73,12 +71,15 @@ static void restrict_system_calls(struct thread *thread)
 {
 	uint32_t before = __atomic_exchange_n(&process()->seccomp, 1, __ATOMIC_SEQ_CST);
 
-	if (!before)
+	if (!before) {
 		__atomic_fetch_add(&channel()->quiet_processes, 1, __ATOMIC_SEQ_CST);
+		reinstall_terminating(thread);
+	}
 	plain(thread);
 	if (is_error(thread->regs.gpr[RAX]) && !before) {
 		process()->seccomp = 0;
 		__atomic_fetch_sub(&channel()->quiet_processes, 1, __ATOMIC_SEQ_CST);
+		reinstall_terminating(thread);
 	}
 }
 
@@ -187,6 +188,21 @@ static void record_syscall(struct thread *thread, uint64_t here, const struct re
 	order_returned(thread, here);
 }
 
+/* The user wants to know of this one: the supervisor looks at it, and may save what was recorded. */
+static void tell_call(struct thread *thread, uint64_t number)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+
+	for (uint32_t i = 0; i < info()->save_call_count; i++) {
+		const volatile struct save_call *call = &info()->save_calls[i];
+		if (call->number != number || (call->has_argument && call->argument != gpr[RDI]))
+			continue;
+		surface(thread);
+		ask(thread, OP_SAVE, number, gpr[RSI], gpr[RDX]);
+		return;
+	}
+}
+
 void handle_syscall(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
@@ -206,6 +222,9 @@ void handle_syscall(struct thread *thread)
 		record_arguments(thread, &before, here);
 		record_output(thread, number);
 		order_enter(thread);
+		log_reached(thread, here);
+		if (info()->save_call_count && thread->log)
+			tell_call(thread, number);
 	}
 	publish_position(thread);
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
@@ -275,13 +294,17 @@ void handle_syscall(struct thread *thread)
 		break;
 	case __NR_rseq:
 		/* A sequence could not be aborted at the right place: refused as by a kernel that has none.
+		 * Who was running already knows that there is one, and glibc insists on it for new threads.
 		 */
-		regs->gpr[RAX] = -K_ENOSYS;
+		if (info()->adopted)
+			plain(thread);
+		else
+			regs->gpr[RAX] = -K_ENOSYS;
 		break;
 	default:
 		plain(thread);
 	}
-	if (recording()) {
+	if (recording() && !thread->forked) {
 		record_syscall(thread, here, &before);
 		note_code(thread, here + 1);
 		record_results(thread, &before, here + 1);
@@ -289,6 +312,8 @@ void handle_syscall(struct thread *thread)
 	/* What the syscall instruction leaves behind; a fork's child passes here as well. */
 	regs->gpr[RCX] = regs->pc;
 	regs->gpr[R11] = regs->flags;
-	if (recording())
+	if (thread->forked)
+		record_child(thread);
+	else if (recording())
 		log_keyframe(thread);
 }

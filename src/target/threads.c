@@ -53,30 +53,80 @@ static void free_number(uint64_t number)
 	__atomic_fetch_and(&process()->thread_bits[number / 64], ~(1ul << (number & 63)), __ATOMIC_RELEASE);
 }
 
+static bool claim_this(uint64_t number)
+{
+	uint64_t bit = 1ul << (number & 63);
+
+	return !(__atomic_fetch_or(&process()->thread_bits[number / 64], bit, __ATOMIC_ACQUIRE) & bit);
+}
+
+bool thread_is_unfit(uint64_t number)
+{
+	return process()->memory.unfit_bits[number / 64] >> (number & 63) & 1;
+}
+
+/* Nobody has the number, or gets it again. */
+bool thread_retire(uint64_t number)
+{
+	if (!claim_this(number))
+		return false;
+	process()->memory.unfit_bits[number / 64] |= 1ul << (number & 63);
+	return true;
+}
+
+/* Also for numbers below it: who has claimed one of those may come later. */
+static bool make_shadow(uint64_t number)
+{
+	struct process *p = process();
+
+	for (; p->memory.threads_ready <= number; p->memory.threads_ready++) {
+		uint64_t next = p->memory.threads_ready;
+		if (!shadow_map(next))
+			p->memory.unfit_bits[next / 64] |= 1ul << (next & 63);
+	}
+	return !thread_is_unfit(number);
+}
+
 /* Memory for threads is taken a few at a time, so that no limit counts what is not used. */
+static bool make_records(uint64_t number)
+{
+	struct process *p = process();
+	uint64_t end = (number / READY_STEP + 1) * READY_STEP;
+	long result = 0;
+
+	if (number < p->memory.threads_ready)
+		return true;
+	for (uint32_t i = 0; i < p->segment_count && result == 0; i++)
+		result = syscall3(__NR_mprotect,
+		        p->segments[i].base + LAYOUT_THREADS + p->memory.threads_ready * THREAD_STRIDE,
+		        (end - p->memory.threads_ready) * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE);
+	if (result == 0)
+		p->memory.threads_ready = end;
+	return result == 0;
+}
+
 static bool make_ready(uint64_t number)
 {
 	struct process *p = process();
-	long result = 0;
 
 	lock(&p->thread_lock);
-	if (recording()) {
-		if (number >= p->threads_ready) {
-			result = shadow_map(number);
-			if (result == 0)
-				p->threads_ready = number + 1;
-		}
-	} else if (number >= p->threads_ready) {
-		uint64_t end = (number / READY_STEP + 1) * READY_STEP;
-		for (uint32_t i = 0; i < p->segment_count && result == 0; i++)
-			result = syscall3(__NR_mprotect,
-			        p->segments[i].base + LAYOUT_THREADS + p->threads_ready * THREAD_STRIDE,
-			        (end - p->threads_ready) * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE);
-		if (result == 0)
-			p->threads_ready = end;
-	}
+	bool ready = recording() ? make_shadow(number) : make_records(number);
 	unlock(&p->thread_lock);
-	return result == 0;
+	return ready;
+}
+
+/* A number with memory, or 0. */
+static uint64_t claim_ready_number(void)
+{
+	for (;;) {
+		uint64_t number = claim_number();
+		if (!number || make_ready(number))
+			return number;
+		if (!recording()) {
+			free_number(number);
+			return 0;
+		}
+	}
 }
 
 void thread_prepare(struct thread *thread, uint64_t number)
@@ -177,9 +227,11 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	p->protect_lock = 0;
 	p->thread_lock = 0;
 	p->segv_blockers = 0;
+	p->has_natives = 0;
 	count_segv_blocker(0, thread->mask);
 	set_position(thread, 0);
 	thread->log = NULL; /* the log is its parent's */
+	thread->forked = recording();
 	thread->mailbox = mailbox;
 	thread->tid = syscall0(__NR_gettid);
 	thread->held = 0;
@@ -257,18 +309,13 @@ static long clone_process(struct thread *thread, struct clone_plan *plan)
 
 static struct thread *prepare_child(struct thread *thread, const struct clone_plan *plan)
 {
-	uint64_t number = claim_number();
+	uint64_t number = claim_ready_number();
 	if (!number)
 		return NULL;
-	if (!make_ready(number)) {
-		free_number(number);
-		return NULL;
-	}
 
 	struct thread *child = thread_at(number);
 	thread_prepare(child, number);
-	if (recording())
-		shadow_forget_all(child, false);
+	bool forgot = recording() && shadow_forget_all(child, false);
 	child->regs = thread->regs;
 	child_registers(child, plan);
 	order_begin(child, thread);
@@ -280,14 +327,14 @@ static struct thread *prepare_child(struct thread *thread, const struct clone_pl
 		child->altstack = thread->altstack;
 	if (!(plan->flags & K_CLONE_SIGHAND)) {
 		child->actions = (struct signal_action *)((char *)child + THREAD_ACTIONS);
-		memcpy(child->actions, thread->actions, sizeof process()->actions);
+		memcpy(child->actions, thread->actions, sizeof process()->memory.actions);
 	}
 	if (plan->flags & K_CLONE_VFORK)
 		child->vfork_parent = thread;
 	child->clear_actions = (plan->flags & K_CLONE_CLEAR_SIGHAND) != 0;
 	set_program_gs(child, thread->slots[SLOT_PROGRAM_GS]);
 	/* Not its own log yet: only that it shall have one. A process of its own has none. */
-	child->log = plan->flags & K_CLONE_THREAD ? thread->log : NULL;
+	child->log = forgot && plan->flags & K_CLONE_THREAD ? thread->log : NULL;
 	child->mailbox = thread->mailbox ? mailbox_claim() : NULL;
 	if (child->mailbox) {
 		child->mailbox->pid = thread->mailbox->pid;
@@ -324,8 +371,10 @@ static void be_back(struct thread *thread)
 static long clone_shared(struct thread *thread, struct clone_plan *plan)
 {
 	struct thread *child = prepare_child(thread, plan);
-	if (!child)
+	if (!child) {
+		__atomic_fetch_add(&channel()->threads_refused, 1, __ATOMIC_RELAXED);
 		return -K_EAGAIN;
+	}
 
 	if (plan->number == __NR_clone3) {
 		plan->clone3.stack = (uint64_t)child + THREAD_ACTIONS + 0x1000;
@@ -345,12 +394,17 @@ static long clone_shared(struct thread *thread, struct clone_plan *plan)
 	return result;
 }
 
-void thread_begin(struct thread *thread)
+static void introduce(struct thread *thread)
 {
 	thread->tid = syscall0(__NR_gettid);
 	if (thread->mailbox)
 		thread->mailbox->tid = thread->tid;
 	install_altstack(thread);
+}
+
+void thread_begin(struct thread *thread)
+{
+	introduce(thread);
 	if (thread->clear_actions)
 		clear_actions(thread->actions);
 	if (recording()) {
@@ -358,6 +412,49 @@ void thread_begin(struct thread *thread)
 		if (thread->log)
 			log_begin(thread, thread->log->id);
 	}
+	set_kernel_mask(thread->mask);
+}
+
+/* ---- a program that was running already ---- */
+
+struct adoption *adoption_at(uint32_t index)
+{
+	const struct segment_layout *first = &process()->segments[0];
+
+	return (struct adoption *)(first->base + first->logs + (index + 1) * LOG_STRIDE + LOG_DATA);
+}
+
+/* They are stopped, wherever they were. Who finds no room goes on natively. */
+void adopt_others(struct thread *thread)
+{
+	for (uint32_t i = 1; i < info()->adopted; i++) {
+		struct adoption *adoption = adoption_at(i);
+		uint64_t number = claim_ready_number();
+		if (!number) {
+			adoption->distance = 0;
+			continue;
+		}
+		struct thread *other = thread_at(number);
+		thread_prepare(other, number);
+		other->regs = adoption->registers;
+		other->mask = adoption->mask;
+		other->actions = thread->actions;
+		count_segv_blocker(0, other->mask);
+		set_program_gs(other, adoption->program_gs);
+		other->mailbox = mailbox_claim();
+		if (other->mailbox)
+			other->mailbox->pid = thread->mailbox->pid;
+		adoption->distance = thread_distance(info(), number);
+	}
+}
+
+void thread_adopted(struct thread *thread)
+{
+	syscall2(__NR_sigaltstack, 0, &thread->altstack);
+	introduce(thread);
+	note_program_fs(thread);
+	if (thread->mailbox)
+		log_begin(thread, LOG_NO_PARENT);
 	set_kernel_mask(thread->mask);
 }
 
@@ -427,7 +524,9 @@ static bool gains_rights(struct thread *thread, long number)
 
 void syscall_execve(struct thread *thread, long number)
 {
-	bool follow = info()->children && !process()->seccomp && !gains_rights(thread, number);
+	/* What is recorded is saved before the new program runs. */
+	bool wanted = info()->children || (thread->log && !thread->vfork_parent);
+	bool follow = wanted && !process()->seccomp && !gains_rights(thread, number);
 
 	ask(thread, OP_EXEC, follow, thread->vfork_parent != NULL, 0);
 	/* The new program inherits mask and ignored signals: now they must be exactly the program's. */

@@ -220,8 +220,9 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 				instruction->may_fault = true;
 				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ)
 					instruction->reads_memory = true;
-				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE && !stack_only)
-					instruction->writes_memory = true;
+				if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
+					*(stack_only ? &instruction->writes_stack
+					             : &instruction->writes_memory) = true;
 			}
 		} else if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 			uint16_t bit = register_bit(operand->reg.value);
@@ -249,6 +250,9 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 		reads |= kills;
 		kills = 0;
 	}
+	/* f3 41 90 is no pause to the CPU, but xchg r8, rax. */
+	if (zydis->mnemonic == ZYDIS_MNEMONIC_PAUSE && zydis->raw.rex.B)
+		reads |= register_bit(ZYDIS_REGISTER_RAX) | register_bit(ZYDIS_REGISTER_R8);
 	if (zydis->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
 		kills = 0;
 	instruction->used |= reads | writes;
@@ -419,14 +423,14 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 	case ZYDIS_MNEMONIC_XSAVEC:
 	case ZYDIS_MNEMONIC_XSAVEOPT:
 		instruction->xstate = zydis->mnemonic != ZYDIS_MNEMONIC_FXSAVE;
-		set_image(instruction, X87_IMAGE_FX32);
+		set_image(instruction, X87_IMAGE_FX32 | (instruction->xstate ? X87_IMAGE_XSAVE : 0));
 		return;
 	case ZYDIS_MNEMONIC_FXSAVE64:
 	case ZYDIS_MNEMONIC_XSAVE64:
 	case ZYDIS_MNEMONIC_XSAVEC64:
 	case ZYDIS_MNEMONIC_XSAVEOPT64:
 		instruction->xstate = zydis->mnemonic != ZYDIS_MNEMONIC_FXSAVE64;
-		set_image(instruction, X87_IMAGE_FX64);
+		set_image(instruction, X87_IMAGE_FX64 | (instruction->xstate ? X87_IMAGE_XSAVE : 0));
 		return;
 	case ZYDIS_MNEMONIC_XRSTOR:
 	case ZYDIS_MNEMONIC_XRSTOR64:
@@ -981,6 +985,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))
 		return;
 	if (is_pushf(zydis->mnemonic)) {
+		instruction->pushes = zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8;
 		if (mode == TRANSLATE_RECORD)
 			set_emulated(
 			        instruction, EMULATE_PUSHF, zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8);
@@ -1005,6 +1010,8 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 			instruction->access = data_access(instruction, zydis, operands, memory);
 		instruction->access_size = memory->size / 8;
 		trace_data(instruction, memory);
+		if (instruction->access == ACCESS_PUSH || instruction->access == ACCESS_PUSH_MEMORY)
+			instruction->pushes = 8;
 		instruction->has_register_form =
 		        instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
 	}
@@ -1047,7 +1054,7 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	        zydis->meta.category == ZYDIS_CATEGORY_SYSRET ||
 	        zydis->attributes & ZYDIS_ATTRIB_IS_PRIVILEGED)
 		instruction->use |= LIVE_ALL;
-	if (instruction->kind > KIND_LOOP && !(instruction->kind == KIND_CALL && mode == TRANSLATE_REPLAY)) {
+	if (instruction->kind > KIND_LOOP && !(instruction->kind == KIND_CALL && mode != TRANSLATE_RUN)) {
 		/* Leaves the region: whoever comes next may look at everything. */
 		instruction->use = LIVE_ALL;
 		instruction->kill = 0;
@@ -1119,7 +1126,8 @@ bool instruction_falls_through(const struct instruction *instruction)
 /* Ends a block: by what it is or, when code may change under us, by writing memory. */
 static bool ends_block(const struct region *region, const struct instruction *instruction)
 {
-	return instruction->kind >= KIND_JUMP || (region->self_check && instruction->writes_memory);
+	return instruction->kind >= KIND_JUMP ||
+	       (region->self_check && (instruction->writes_memory || instruction->writes_stack));
 }
 
 static void enqueue(struct discovery *discovery, uint64_t pc)
@@ -1274,11 +1282,33 @@ static void discover_block(struct discovery *discovery, uint64_t pc)
 
 #define BEYOND_INSTRUCTIONS 8 /* that are looked at; nearly always two or three tell */
 
+static void add_glance(struct discovery *discovery, const struct instruction *instruction)
+{
+	struct region *region = discovery->region;
+
+	if (region->glance_count == region->glance_capacity) {
+		uint32_t capacity = region->glance_capacity ? region->glance_capacity * 2 : 16;
+		struct glance *glances = realloc(region->glances, capacity * sizeof(*glances));
+
+		if (!glances) {
+			discovery->failed = true;
+			return;
+		}
+		region->glances = glances;
+		region->glance_capacity = capacity;
+	}
+	struct glance *glance = &region->glances[region->glance_count++];
+
+	*glance = (struct glance){.pc = instruction->pc, .length = instruction->length};
+	memcpy(glance->bytes, instruction->bytes, instruction->length);
+}
+
 /* Which flags the program may still read at pc: the instructions that come first mostly tell that it is none.
  * Registers are left alone. */
 static live_set look_beyond(struct discovery *discovery, uint64_t pc)
 {
 	const live_set flags = LIVE_FLAGS(FLAGS_ALL);
+	uint32_t glances = discovery->region->glance_count;
 	live_set use = 0, kill = 0;
 
 	for (unsigned i = 0; i < BEYOND_INSTRUCTIONS && !(use & flags) && (kill & flags) != flags; i++) {
@@ -1289,6 +1319,7 @@ static live_set look_beyond(struct discovery *discovery, uint64_t pc)
 		        discovery->request->mode);
 		if (instruction.kind == KIND_UNREADABLE)
 			break;
+		add_glance(discovery, &instruction);
 		use |= instruction.use & ~kill;
 		kill |= instruction.kill;
 		if (instruction.kind == KIND_JUMP || instruction.kind == KIND_CALL)
@@ -1298,7 +1329,22 @@ static live_set look_beyond(struct discovery *discovery, uint64_t pc)
 		else
 			break;
 	}
+	/* Nothing was learnt from them. */
+	if (!(kill & ~use & flags))
+		discovery->region->glance_count = glances;
 	return LIVE_ALL & ~(kill & ~use & (flags | LIVE_SHOWN(FLAGS_ALL)));
+}
+
+/* Without our being told? Such code tells nothing. */
+static bool may_change(const struct translate_request *request)
+{
+	return request->self_check || (request->writable && *request->writable);
+}
+
+static void forget_beyond(struct region *region)
+{
+	map_deinit(&region->beyond);
+	region->glance_count = 0;
 }
 
 static void discover_beyond(struct discovery *discovery, uint64_t pc)
@@ -1374,8 +1420,11 @@ static void mark_resumed(struct region *region, const struct block *block)
 	case KIND_EMULATE:
 	case KIND_IMAGE:
 		next = map_find(&region->by_pc, block->next);
-		if (next != MAP_NONE)
-			region->instructions[next].resumed = true;
+		if (next == MAP_NONE)
+			break;
+		region->instructions[next].resumed = true;
+		if (last->kind == KIND_CALL)
+			region->instructions[next].callee = last->target;
 		break;
 	default:
 		break;
@@ -1438,9 +1487,11 @@ int region_discover(struct region *region, const struct translate_request *reque
 		error = -EFAULT;
 	else
 		error = make_blocks(region);
-	if (!error && request->mode == TRANSLATE_REPLAY && !request->exact) {
+	if (!error && request->mode != TRANSLATE_RUN && !request->exact && !request->whole_state) {
 		look_behind_blocks(&discovery);
 		error = discovery.failed || discovery.fetcher.failed ? -ENOMEM : 0;
+		if (may_change(request))
+			forget_beyond(region);
 	}
 	if (!error && request->indirect)
 		region->instructions[map_find(&region->by_pc, request->pc)].resumed = true;
@@ -1461,5 +1512,6 @@ void region_deinit(struct region *region)
 	map_deinit(&region->by_pc);
 	map_deinit(&region->block_by_pc);
 	map_deinit(&region->beyond);
+	free(region->glances);
 	*region = (struct region){0};
 }

@@ -112,6 +112,7 @@ struct instruction {
 	uint8_t opcode;  /* the primary opcode byte */
 	uint8_t width;   /* operand width in bytes */
 	uint8_t base;    /* register of the memory operand that is not MEMORY_AS_IS, or NO_REGISTER */
+	uint64_t callee; /* what is called before it, or 0 */
 	bool leader;     /* starts a block */
 	bool resumed;    /* reached by an indirect branch: after a call, a syscall, an emulated instruction */
 	bool address32;  /* 67 prefix: addresses are truncated to 32 bits */
@@ -129,12 +130,14 @@ struct instruction {
 	uint8_t access_size;        /* in bytes */
 	uint8_t trace;              /* TRACE_*: what it does to memory by its operand; only in replay */
 	uint16_t trace_size;        /* in bytes, or STRING_ARGUMENT() */
+	uint8_t pushes;             /* bytes that it puts on the stack, besides; only in replay */
 	bool writes_flags;          /* some of the status flags */
 	bool has_register_form;     /* the same with a general register for its memory operand */
 	uint16_t address_registers; /* that form the address of its operand in memory */
 	bool approximates;          /* processors give different results: rcpps, fsin and their kind */
 	bool reads_memory;          /* also the stack, as pop and ret do */
-	bool writes_memory;         /* by a memory operand that is not just the stack of push and call */
+	bool writes_memory;         /* by a memory operand that is not just the stack of push and call, */
+	bool writes_stack;          /* and by that */
 	struct encoding encoding;
 };
 
@@ -153,6 +156,13 @@ struct block {
 	uint8_t counter;
 };
 
+/* An instruction outside the region that tells what is live where control leaves it. */
+struct glance {
+	uint64_t pc;
+	uint8_t length;
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+};
+
 struct region {
 	uint64_t pc;
 	bool self_check;
@@ -166,7 +176,9 @@ struct region {
 	struct map block_by_pc;
 	int64_t *callees;
 	uint32_t callee_count;
-	struct map beyond; /* replay: pc that a block leads to outside -> live_set there */
+	struct map beyond; /* recording and replay: pc that a block leads to outside -> live_set there */
+	struct glance *glances;
+	uint32_t glance_count, glance_capacity;
 };
 
 /* Does control go on to the instruction behind it without leaving translated code? */

@@ -194,11 +194,16 @@ void emit_slot_number(struct emitter *emitter, unsigned slot, uint32_t value)
 	emit_u32(emitter, value);
 }
 
+static int64_t table_of(const struct emitter *emitter, const struct instruction *branch)
+{
+	return branch->kind == KIND_RETURN ? (int64_t)(branch->pc - emitter->pc) : TABLE_OF_JUMPS;
+}
+
 /* mov qword gs:[SLOT_BRANCH], own place */
-void emit_branch_place(struct emitter *emitter)
+void emit_branch_place(struct emitter *emitter, const struct instruction *branch)
 {
 	emit_slot_number(emitter, SLOT_BRANCH, 0);
-	emit_fixup(emitter, FIXUP_PLACE, 0, emit_offset(emitter) - 4, 4);
+	emit_fixup(emitter, FIXUP_PLACE, table_of(emitter, branch), emit_offset(emitter) - 4, 4);
 }
 
 static void emit_mov_imm64(struct emitter *emitter, uint8_t reg)
@@ -341,6 +346,18 @@ void emit_routine(struct emitter *emitter, unsigned routine)
 	emit_rel32_fixup(emitter, FIXUP_ROUTINE, routine);
 }
 
+/*
+ *     lea  rcx, [rip+there]
+ *     jmp  routine
+ */
+void emit_leave_to(struct emitter *emitter, unsigned routine, uint32_t there)
+{
+	EMIT(emitter, 0x48, 0x8d, 0x0d);
+	emit_u32(emitter, 0);
+	emit_rel32_to(emitter, emit_offset(emitter) - 4, there);
+	emit_routine(emitter, routine);
+}
+
 /* -- sequences ----------------------------------------------------------- */
 
 /*
@@ -361,11 +378,16 @@ void emit_exit(struct emitter *emitter, uint64_t pc)
  *     mov  r11, [table base]
  *     mov  r11w, cx
  *     jmp  [r11*8]
+ * or  jmp  ROUTINE_MISS
  */
-void emit_probe(struct emitter *emitter)
+void emit_probe(struct emitter *emitter, const struct instruction *branch)
 {
+	if (emitter->leaves) {
+		emit_routine(emitter, ROUTINE_MISS);
+		return;
+	}
 	EMIT(emitter, 0x4c, 0x8b, 0x1d);
-	emit_rel32_fixup(emitter, FIXUP_TABLE_BASE, 0);
+	emit_rel32_fixup(emitter, FIXUP_TABLE_BASE, table_of(emitter, branch));
 	EMIT(emitter, 0x66, 0x41, 0x89, 0xcb);
 	EMIT(emitter, 0x42, 0xff, 0x24, 0xdd, 0, 0, 0, 0);
 }
@@ -449,8 +471,10 @@ struct entry *emit_entry(struct emitter *emitter, uint64_t pc, bool wants_thunk)
 	struct entry *entry = PUSH(emitter, emitter->out, entries, entry_count, entry_capacity);
 
 	if (entry)
-		*entry = (struct entry){
-		        .pc = pc - emitter->pc, .offset = emit_offset(emitter), .wants_thunk = wants_thunk};
+		*entry = (struct entry){.pc = pc - emitter->pc,
+		        .offset = emit_offset(emitter),
+		        .wants_thunk = wants_thunk,
+		        .callee = TABLE_OF_JUMPS};
 	return entry;
 }
 

@@ -52,6 +52,7 @@ struct emitter {
 	 * instruction. */
 	uint32_t kept, kept_until_behind;
 	uint64_t instruction_pc;
+	bool leaves; /* indirect branches look nowhere: they all go to the stub */
 	bool failed;
 };
 
@@ -85,7 +86,7 @@ void emit_record(struct emitter *emitter, uint64_t pc, uint32_t state);
 void emit_spill(struct emitter *emitter, uint8_t reg, int slot);  /* mov gs:[slot], reg */
 void emit_reload(struct emitter *emitter, uint8_t reg, int slot); /* mov reg, gs:[slot] */
 void emit_slot_number(struct emitter *emitter, unsigned slot, uint32_t value);
-void emit_branch_place(struct emitter *emitter);
+void emit_branch_place(struct emitter *emitter, const struct instruction *branch);
 /* mov gs:[SLOT_BRANCH], own place */                                      /* mov qword gs:[slot], value */
 void emit_number(struct emitter *emitter, uint8_t reg, uint64_t value);    /* mov reg, imm64 */
 void emit_address(struct emitter *emitter, uint8_t reg, uint64_t address); /* mov reg, program address */
@@ -99,16 +100,20 @@ void emit_restore_flags(struct emitter *emitter);                           /* a
 void emit_literal(struct emitter *emitter, bool is_address, uint64_t value, unsigned end); /* its rel32 */
 
 /* A jmp (opcode e9) or jcc (0f 80+condition) with a patchable rel32, padded; returns the field's offset. */
-#define JMP 0x100
+#define JMP  0x100
+#define SIGN 8
 uint32_t emit_patchable(struct emitter *emitter, unsigned condition);
 /* The same as a site for a program pc. It is linked by emit_tail(). */
 void emit_site(struct emitter *emitter, unsigned condition, uint64_t target);
 void emit_routine(struct emitter *emitter, unsigned routine); /* jmp routine */
+/* lea rcx, [rip+there] ; jmp routine */
+void emit_leave_to(struct emitter *emitter, unsigned routine, uint32_t there);
 
 /* -- sequences ----------------------------------------------------------- */
 
 void emit_exit(struct emitter *emitter, uint64_t pc); /* leaves for ROUTINE_EXIT */
-void emit_probe(struct emitter *emitter);             /* the branch table, see runtime.h */
+/* The branch table, see runtime.h; `branch` looks into it. */
+void emit_probe(struct emitter *emitter, const struct instruction *branch);
 void emit_jump_failure(struct emitter *emitter, uint64_t pc);
 /* sub qword gs:[counter], -count */
 void emit_count(struct emitter *emitter, int32_t count);

@@ -45,6 +45,13 @@ static bool overwrites(const struct instruction *instruction, uint8_t reg)
 	       !(instruction->address_registers & bit_of(reg));
 }
 
+/* What is put back now belongs to `pc`: an instruction that traps behind itself is shown there. */
+static void note_behind(struct lowering *lowering, uint64_t pc)
+{
+	if (lowering->emitter->kept)
+		emit_record(lowering->emitter, pc, lowering->flags_in_slot ? RECORD_FLAGS : 0);
+}
+
 static void put_back(struct lowering *lowering, unsigned which)
 {
 	struct emitter *emitter = lowering->emitter;
@@ -73,6 +80,7 @@ void keep_settle(struct lowering *lowering, const struct instruction *instructio
 	bool plain = instruction->kind == KIND_PLAIN || instruction->kind == KIND_LEA;
 
 	lowering->taken = 0;
+	note_behind(lowering, instruction->pc);
 	for (unsigned i = 0; i < KEPT_COUNT; i++) {
 		uint8_t reg = register_in(emitter->kept, i);
 
@@ -93,8 +101,9 @@ void keep_note(struct lowering *lowering)
 	emitter->kept_until_behind = 0;
 }
 
-void keep_end(struct lowering *lowering)
+void keep_end(struct lowering *lowering, uint64_t pc)
 {
+	note_behind(lowering, pc);
 	for (unsigned i = 0; i < KEPT_COUNT; i++)
 		put_back(lowering, i);
 }

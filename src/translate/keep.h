@@ -16,8 +16,8 @@
 void keep_settle(struct lowering *lowering, const struct instruction *instruction);
 /* Behind the instruction. */
 void keep_note(struct lowering *lowering);
-/* At the end of the block. */
-void keep_end(struct lowering *lowering);
+/* At the end of the block, or wherever all is put back; `pc` is what comes then. */
+void keep_end(struct lowering *lowering, uint64_t pc);
 
 /*
  * A register that our code may use as it likes during the instruction, one of `candidates`, without those

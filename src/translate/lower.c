@@ -443,6 +443,51 @@ static void lower_edge(struct lowering *lowering, const struct block *from, uint
 	emit_way(lowering, pc);
 }
 
+/*
+ * Is the thread to come out on the edge when its counter is used up? Whatever a thread does for long, it goes
+ * back or calls something; but for indirect branches, which count without flags.
+ */
+static bool comes_out(const struct lowering *lowering, const struct block *from, uint64_t pc)
+{
+	const struct instruction *last = region_at(lowering->region, from, from->count - 1);
+
+	return lowering->request->mode == TRANSLATE_RECORD && !lowering->request->exact &&
+	       (pc <= from->pc || last->kind == KIND_CALL) &&
+	       position_difference(lowering->region, from, pc) > 0 &&
+	       flags_free(lowering, liveness_at(lowering->region, pc));
+}
+
+/*
+ * From the end of `from` to pc:
+ *
+ *     count
+ *     jmp  pc
+ *
+ * While recording, a counter counts up to 0 and the thread comes out then (runtime.h), which costs nothing:
+ *
+ *     count
+ * there:
+ *     js   pc
+ *     mov  gs:[SLOT_RCX], rcx
+ *     lea  rcx, [rip+there]
+ *     jmp  ROUTINE_STOP
+ */
+static void lower_way(struct lowering *lowering, const struct block *from, uint64_t pc)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	lower_edge(lowering, from, pc);
+	if (!comes_out(lowering, from, pc)) {
+		lower_branch(lowering, JMP, pc);
+		return;
+	}
+	uint32_t there = emit_offset(emitter);
+	lower_branch(lowering, SIGN, pc);
+	emit_spill(emitter, RCX, SLOT_RCX);
+	emit_record(emitter, pc, RECORD_TRANSIT | RECORD_RCX);
+	emit_leave_to(emitter, ROUTINE_STOP, there);
+}
+
 void lower_count_by(struct lowering *lowering, uint8_t reg)
 {
 	if (request_counts(lowering->request))
@@ -453,10 +498,10 @@ void lower_count_by(struct lowering *lowering, uint8_t reg)
 /* jmp pc, for control that goes on there with the whole state in place; nothing if that comes next anyway. */
 static void lower_continue(struct lowering *lowering, uint64_t pc)
 {
-	lower_edge(lowering, lowering->block, pc);
 	if (lowering->following && lowering->following->pc == pc && position_inner(lowering->region, pc))
-		return;
-	lower_branch(lowering, JMP, pc);
+		lower_edge(lowering, lowering->block, pc);
+	else
+		lower_way(lowering, lowering->block, pc);
 }
 
 /* The block's last instruction was lowered, and control may still be behind it. */
@@ -498,8 +543,7 @@ static void lower_detours(struct lowering *lowering)
 		emit_rel32_to(lowering->emitter, detour->field, emit_offset(lowering->emitter));
 		lowering->emitter->in_instruction = false;
 		lowering->emitter->executed = (int32_t)(detour->from->lag + detour->from->count);
-		lower_edge(lowering, detour->from, detour->target);
-		lower_branch(lowering, JMP, detour->target);
+		lower_way(lowering, detour->from, detour->target);
 	}
 	free(lowering->detours);
 }
@@ -525,18 +569,17 @@ static void lower_loop(struct lowering *lowering, const struct instruction *inst
 		EMIT(emitter, 0x67);
 	EMIT(emitter, instruction->opcode, 0);
 	taken = emit_offset(emitter) - 1;
-	lower_edge(lowering, lowering->block, next);
 	if (follows) {
+		lower_edge(lowering, lowering->block, next);
 		EMIT(emitter, 0xe9);
 		over = emit_offset(emitter);
 		emit_u32(emitter, 0);
 	} else {
-		lower_branch(lowering, JMP, next);
+		lower_way(lowering, lowering->block, next);
 	}
 	emit_rel8_here(emitter, taken);
 	back_to_instruction(lowering, executed);
-	lower_edge(lowering, lowering->block, instruction->target);
-	lower_branch(lowering, JMP, instruction->target);
+	lower_way(lowering, lowering->block, instruction->target);
 	if (follows)
 		emit_rel32_to(emitter, over, emit_offset(emitter));
 }
@@ -555,8 +598,7 @@ static void emit_push_return(struct emitter *emitter, const struct instruction *
 static void lower_call(struct lowering *lowering, const struct instruction *instruction)
 {
 	emit_push_return(lowering->emitter, instruction);
-	lower_edge(lowering, lowering->block, instruction->target);
-	lower_branch(lowering, JMP, instruction->target);
+	lower_way(lowering, lowering->block, instruction->target);
 }
 
 /* -- indirect branches --------------------------------------------------- */
@@ -609,10 +651,10 @@ static void lower_branch_operand(struct lowering *lowering, const struct instruc
  * For a target that is no address at all: where the branch is. In replay such a fault is in the
  * log, and comes in place of the branch.
  */
-static void lower_branch_place(struct lowering *lowering)
+static void lower_branch_place(struct lowering *lowering, const struct instruction *instruction)
 {
 	if (lowering->request->mode != TRANSLATE_REPLAY)
-		emit_branch_place(lowering->emitter);
+		emit_branch_place(lowering->emitter, instruction);
 }
 
 /*
@@ -629,7 +671,7 @@ static const uint8_t call_peek[] = {CALL_PEEK_BYTES};
 static void lower_indirect(struct lowering *lowering, const struct instruction *instruction)
 {
 	lower_probe_spills(lowering, instruction);
-	lower_branch_place(lowering);
+	lower_branch_place(lowering, instruction);
 	lower_branch_operand(lowering, instruction);
 	if (instruction->kind == KIND_CALL_INDIRECT) {
 		if (lowering->request->mode != TRANSLATE_REPLAY) {
@@ -639,7 +681,7 @@ static void lower_indirect(struct lowering *lowering, const struct instruction *
 		emit_push_return(lowering->emitter, instruction);
 	}
 	lower_count_by(lowering, R11);
-	emit_probe(lowering->emitter);
+	emit_probe(lowering->emitter, instruction);
 }
 
 /*
@@ -651,12 +693,12 @@ static void lower_indirect(struct lowering *lowering, const struct instruction *
 static void lower_return(struct lowering *lowering, const struct instruction *instruction)
 {
 	lower_probe_spills(lowering, instruction);
-	lower_branch_place(lowering);
+	lower_branch_place(lowering, instruction);
 	EMIT(lowering->emitter, 0x59);
 	if (instruction->pop)
 		emit_add_number(lowering->emitter, RSP, instruction->pop);
 	lower_count_by(lowering, R11);
-	emit_probe(lowering->emitter);
+	emit_probe(lowering->emitter, instruction);
 }
 
 /* -- what the stub does -------------------------------------------------- */
@@ -740,7 +782,7 @@ static void lower_scratch(struct lowering *lowering, const struct instruction *i
  *    (edx:eax masked)
  *     insn [rcx]
  *    (edx:eax restored)
- *     mov  gs:[SLOT_ADDRESS], rcx
+ *     mov  gs:[SLOT_ADDRESS], rcx ; the operand's address, also in replay
  *     ...
  */
 static void lower_image(struct lowering *lowering, const struct instruction *instruction)
@@ -759,6 +801,10 @@ static void lower_image(struct lowering *lowering, const struct instruction *ins
 	operand_replace(emitter, instruction, RCX, true);
 	if (mask)
 		lower_unmask(lowering, instruction->pc);
+	if (lowering->request->mode == TRANSLATE_REPLAY) {
+		emit_reload(emitter, RCX, SLOT_RCX);
+		lower_address(lowering, instruction);
+	}
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
 	lower_emulate_end(lowering, instruction);
 }
@@ -801,16 +847,14 @@ static void lower_instruction(struct lowering *lowering, const struct instructio
 	        RECORD_BOUNDARY | refused | (lowering->flags_in_slot ? RECORD_FLAGS : 0));
 	if (lowering->request->mode == TRANSLATE_RECORD && lower_recorded(lowering, instruction))
 		return;
-	if (lowering->request->trace_filter && instruction->kind == KIND_PLAIN && instruction->trace)
-		trace_access(lowering, instruction);
+	trace_instruction(lowering, instruction);
 	switch (instruction->kind) {
 	case KIND_PLAIN:
 	case KIND_LEA:
 		lower_plain(lowering, instruction);
 		break;
 	case KIND_JUMP:
-		lower_edge(lowering, lowering->block, instruction->target);
-		lower_branch(lowering, JMP, instruction->target);
+		lower_way(lowering, lowering->block, instruction->target);
 		break;
 	case KIND_CONDITIONAL:
 		lower_conditional(lowering, instruction);
@@ -1052,6 +1096,8 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 			return;
 		entry->thunk = thunk;
 		entry->thunk_next = thunk_next;
+		if (first->callee)
+			entry->callee = (int64_t)(first->callee - emitter->pc);
 	}
 	block->offset = emit_offset(emitter);
 	lowering->block = block;
@@ -1070,7 +1116,7 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 		keep_note(lowering);
 	}
 	if (last->kind < KIND_JUMP) {
-		keep_end(lowering);
+		keep_end(lowering, block->next);
 		shadow_settle_flags(lowering, NULL, block->next);
 		lower_continue(lowering, block->next);
 	}

@@ -80,7 +80,7 @@ void lower_count_by(struct lowering *lowering, uint8_t reg);
 
 /* ---- trace.c ---- */
 /* In front of an instruction: tells of what it is about to do to memory. */
-void trace_access(struct lowering *lowering, const struct instruction *instruction);
+void trace_instruction(struct lowering *lowering, const struct instruction *instruction);
 
 /* ---- shadow.c: with the shadow kept up to date ---- */
 /* Before an instruction, or with NULL at the end of the block: puts flags back that are needed in place now.

@@ -13,10 +13,10 @@
  * and the GS base moves the access to the running thread's copy. The program's
  * own GS base is kept in SLOT_PROGRAM_GS.
  *
- * Branch table. One per segment: BRANCH_TABLE_ENTRIES code addresses, indexed by
- * the low 16 bits of a program pc, aligned to its own size. The quadword "table
- * base" next to the routines holds its address divided by 8, so that an
- * indirect branch needs no flags and only two registers:
+ * Branch tables. BRANCH_TABLES per segment: each has BRANCH_TABLE_ENTRIES code
+ * addresses, indexed by the low 16 bits of a program pc, aligned to its own size.
+ * The quadword "table base" next to the routines holds its address divided by 8, so
+ * that an indirect branch needs no flags and only two registers:
  *
  *     mov  gs:[SLOT_RCX], rcx
  *     mov  gs:[SLOT_R11], r11
@@ -32,6 +32,9 @@
  * SLOT_BRANCH is for a target that is no address at all (not canonical): the CPU
  * then blames the branch, not the target. BRANCH_NONE says that it was none.
  *
+ * Jumps and calls look into table 0, a return at pc into BRANCH_TABLE_OF(pc). All
+ * table bases may be that of one table, and are as long as it is not crowded.
+ *
  * An entry leads to a thunk, which compares rcx with the one pc it stands for,
  * and either restores rcx and r11 and runs the block or goes to the next thunk
  * of the chain. The last link of every chain is ROUTINE_MISS.
@@ -45,6 +48,10 @@
 
 #define BRANCH_TABLE_ENTRIES 65536
 #define BRANCH_TABLE_BYTES   (BRANCH_TABLE_ENTRIES * 8)
+#define BRANCH_TABLES        4
+/* Of a return at pc. A function's returns are near its start as a rule, and so have the table that is known
+ * where it is called. */
+#define BRANCH_TABLE_OF(pc)  ((pc) >> 18 & (BRANCH_TABLES - 1))
 
 /* Slots, in units of 8 bytes from the start of the slots page. */
 #define SLOT_RCX         0  /* the program's rcx while rcx holds a pc */
@@ -79,6 +86,10 @@
  * Instructions executed. Blocks count in one of these or another (translate_request.counter), because
  * one word that all of them add to would be a chain through memory. A thread's position is the sum
  * of these and of SLOT_POSITION, where the stub counts, over all segments.
+ *
+ * While recording they are negative: code that adds to one and finds that it is not leaves for ROUTINE_STOP,
+ * so that a thread comes to the stub now and then, whatever it does. Not all code that adds looks at the
+ * result.
  */
 #define POSITION_SLOTS        8
 #define SLOT_POSITIONS        480
@@ -94,10 +105,12 @@
 /* While recording: the shadow of an address below this bit is that of the address with the bit set. */
 #define FOLD_BIT 46
 
-/* A place in the code cache. */
-#define PLACE(segment, offset) ((uint32_t)(segment) << 28 | (uint32_t)(offset))
-#define PLACE_SEGMENT(place)   ((place) >> 28)
-#define PLACE_OFFSET(place)    ((place)&0xfffffff)
+/* A place in the code cache, and the branch table that is looked into there. */
+#define PLACE(segment, table, offset)                                                                        \
+	((uint32_t)(table) << 29 | (uint32_t)(segment) << 28 | (uint32_t)(offset))
+#define PLACE_TABLE(place)   ((place) >> 29)
+#define PLACE_SEGMENT(place) ((place) >> 28 & 1)
+#define PLACE_OFFSET(place)  ((place)&0xfffffff)
 
 /*
  * Routines: where translated code leaves to, by a direct jmp. All of them find
@@ -110,7 +123,8 @@
 #define ROUTINE_EMULATE 3 /* an instruction the stub performs; rcx = its pc */
 #define ROUTINE_ACCESS  4 /* memory and its shadow, see ACCESS_DETAIL; rcx = code to go on at */
 #define ROUTINE_STOP                                                                                         \
-	5 /* replay: the block at pc rcx might use up more than its counter has, see STOP_DETAIL */
+	5 /* replay: the block at pc rcx might use up more than its counter has, see STOP_DETAIL;            \
+	   * recording: a counter has come to 0, see SLOT_POSITIONS; rcx = code to go on at, with SF set */
 #define ROUTINE_COUNT 6
 
 /*
@@ -133,12 +147,20 @@
  * Plain accesses come there only if the filter has a byte that is not 0 for them. It has 65536,
  * indexed by bits TRACE_SHIFT to TRACE_SHIFT + 15 of the address.
  */
+#define TRACE_EXECUTES     0 /* none of these: it is executed, and SLOT_ADDRESS has its pc */
 #define TRACE_READ         1
 #define TRACE_WRITE        2
 #define TRACE_LOCKED       4 /* a locked instruction, wherever it is */
 #define TRACE_STRING       8
 #define TRACE_SHIFT        8
 #define TRACE_FILTER_BYTES 65536
+
+/*
+ * In a replay that is to tell which memory is known: a byte for each byte of memory, by the low 32 bits of
+ * the address, which is not 0 if it was accessed or logged. It lies where Linux puts no memory by itself.
+ */
+#define KNOWN_MAP       0x3a5c00000000ul
+#define KNOWN_MAP_BYTES (1ul << 32)
 
 /*
  * What ROUTINE_STOP finds in SLOT_DETAIL: the number of the block's counter, and how much that
@@ -255,6 +277,8 @@
 #define X87_IMAGE_ENV32 0 /* fnstenv/fnsave as 64-bit code has it */
 #define X87_IMAGE_FX32  1 /* fxsave/xsave*: 32-bit pointer fields */
 #define X87_IMAGE_FX64  2 /* fxsave64/xsave*64: 64-bit pointer fields */
+#define X87_IMAGE_KIND  3 /* mask of these */
+#define X87_IMAGE_XSAVE 4 /* one of xsave's kind: behind the image there is a header, and maybe more */
 
 /*
  * Records: the table that maps a code-cache address back to the program. They

@@ -101,6 +101,14 @@ static bool is_low_constant(
 	return *target < (1u << 31) - 64 && operand_is_near(lowering->request, *target | FOLD);
 }
 
+/* Those that can be borrowed for an address of this instruction. */
+static uint16_t address_registers(const struct instruction *instruction)
+{
+	/* d8 00 would look like the opcode that the x87 unit gives when it remembers none. */
+	return ADDRESS_REGISTERS & ~(instruction->x87 ? 1u << RAX : 0) &
+	       ~(instruction->used | instruction->address_registers);
+}
+
 /* `state`: what records say now. */
 static struct view view_of(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
 {
@@ -117,11 +125,9 @@ static struct view view_of(struct lowering *lowering, const struct instruction *
 	        !far && !low && !instruction->fs && !instruction->address32 && !instruction->encoding.moffs;
 	view.real_pointed = is_rip(instruction) && (far || instruction->address32);
 	view.folded_apart = view.real_pointed && low;
-	/* d8 00 would look like the opcode that the x87 unit gives when it remembers none. */
 	view.t = NO_REGISTER;
 	if (!view.direct)
-		view.t = keep_register(lowering, instruction,
-		        ADDRESS_REGISTERS & ~(instruction->x87 ? 1u << RAX : 0), state);
+		view.t = keep_register(lowering, instruction, address_registers(instruction), state);
 	return view;
 }
 
@@ -384,20 +390,6 @@ static void emit_jump_miss(struct lowering *lowering, struct miss *miss)
 	emit_u32(lowering->emitter, 0);
 }
 
-/*
- *     lea  rcx, [rip+there]
- *     jmp  ROUTINE_ACCESS
- */
-static void emit_leave_to(struct lowering *lowering, uint32_t there)
-{
-	struct emitter *emitter = lowering->emitter;
-
-	EMIT(emitter, 0x48, 0x8d, 0x0d);
-	emit_u32(emitter, 0);
-	emit_rel32_to(emitter, emit_offset(emitter) - 4, there);
-	emit_routine(emitter, ROUTINE_ACCESS);
-}
-
 /* rcx = address of what is accessed, the program's rcx in its slot */
 static void emit_accessed(struct lowering *lowering, const struct instruction *instruction)
 {
@@ -447,7 +439,7 @@ static void emit_miss(struct lowering *lowering, const struct miss *miss)
 	emit_accessed(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
 	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_READ, size, (uint32_t)miss->executed));
-	emit_leave_to(lowering, miss->start);
+	emit_leave_to(lowering->emitter, ROUTINE_ACCESS, miss->start);
 }
 
 void shadow_misses(struct lowering *lowering)
@@ -590,6 +582,17 @@ static uint16_t value_registers(const struct lowering *lowering, const struct in
 	return operand_registers(instruction) & (lowering->request->low_memory ? ADDRESS_REGISTERS : 0xffff);
 }
 
+/* The same where the instruction may need another one for its address: the last of those is left. */
+static uint16_t value_registers_beside_address(
+        const struct lowering *lowering, const struct instruction *instruction)
+{
+	uint16_t left = address_registers(instruction);
+
+	if (left & (left - 1))
+		return value_registers(lowering, instruction);
+	return operand_registers(instruction) & ~left;
+}
+
 /*
  * v = what the operand has, when that is what the shadow has. The flags are in their slot afterwards if they
  * are live; returns what records say then.
@@ -603,7 +606,8 @@ static uint32_t load_value(
 
 	uint32_t state = flags_state(lowering);
 
-	*v = keep_register(lowering, instruction, value_registers(lowering, instruction), state);
+	*v = keep_register(
+	        lowering, instruction, value_registers_beside_address(lowering, instruction), state);
 	*view = view_of(lowering, instruction, state);
 	point(lowering, view, true);
 
@@ -764,13 +768,13 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	unsigned size = instruction->access_size;
 	uint32_t field;
 
-	keep_end(lowering);
+	keep_end(lowering, instruction->pc);
 	restore_flags(lowering, instruction->pc, 0);
 	lower_address(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
 	emit_slot_number(
 	        emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_WRITE, size, (uint32_t)emitter->executed));
-	emit_leave_to(lowering, 0);
+	emit_leave_to(lowering->emitter, ROUTINE_ACCESS, 0);
 	field = emit_offset(emitter) - 5 - 4;
 	emit_rel32_to(emitter, field, emit_offset(emitter));
 	emit_record(emitter, instruction->pc, 0);
@@ -784,7 +788,7 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	emit_record(emitter, next_pc(instruction), RECORD_RCX);
 	emit_slot_number(
 	        emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_COPY, size, (uint32_t)emitter->executed + 1));
-	emit_leave_to(lowering, 0);
+	emit_leave_to(lowering->emitter, ROUTINE_ACCESS, 0);
 	field = emit_offset(emitter) - 5 - 4;
 	emit_rel32_to(emitter, field, emit_offset(emitter));
 	emit_record(emitter, next_pc(instruction), 0);
@@ -1052,7 +1056,7 @@ void shadow_indirect(struct lowering *lowering, const struct instruction *instru
 	static const uint8_t call_peek[] = {CALL_PEEK_BYTES};
 
 	lower_probe_spills(lowering, instruction);
-	emit_branch_place(emitter);
+	emit_branch_place(emitter, instruction);
 	if (instruction->is_memory) {
 		point_target(lowering, instruction);
 		load_target(lowering, instruction, lowering->request->low_memory);
@@ -1065,7 +1069,7 @@ void shadow_indirect(struct lowering *lowering, const struct instruction *instru
 		push_return(lowering, instruction, R11);
 	}
 	lower_count_by(lowering, R11);
-	emit_probe(emitter);
+	emit_probe(emitter, instruction);
 }
 
 /*
@@ -1078,10 +1082,10 @@ void shadow_return(struct lowering *lowering, const struct instruction *instruct
 	struct emitter *emitter = lowering->emitter;
 
 	lower_probe_spills(lowering, instruction);
-	emit_branch_place(emitter);
+	emit_branch_place(emitter, instruction);
 	emit_move(emitter, RCX, RSP);
 	load_target(lowering, instruction, lowering->request->low_stack);
 	emit_add_number(emitter, RSP, 8 + instruction->pop);
 	lower_count_by(lowering, R11);
-	emit_probe(emitter);
+	emit_probe(emitter, instruction);
 }

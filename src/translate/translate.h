@@ -20,12 +20,15 @@
 enum fixup_kind {
 	FIXUP_SLOT,       /* rel32 to slot `value` */
 	FIXUP_ROUTINE,    /* rel32 to routine `value` */
-	FIXUP_TABLE_BASE, /* rel32 to the quadword that holds branch table / 8 */
+	FIXUP_TABLE_BASE, /* rel32 to the quadword that holds branch table / 8; value: see TABLE_OF_JUMPS */
 	FIXUP_NEAR,       /* rel32 to program address pc + value */
 	FIXUP_ABSOLUTE,   /* 64 bits: pc + value */
 	FIXUP_NEGATED,    /* 64 bits: -(pc + value) */
-	FIXUP_PLACE,      /* 32 bits: this field's own place in the code cache, PLACE() */
+	FIXUP_PLACE,      /* 32 bits: this field's own place in the code cache, PLACE(); value: as before */
 };
+
+/* What these two have for a value: the relative pc of a return, or this: the table of jumps and calls. */
+#define TABLE_OF_JUMPS INT64_MIN
 
 struct fixup {
 	uint32_t offset; /* of the field */
@@ -54,6 +57,8 @@ struct entry {
 	uint32_t thunk_next; /* offset of the thunk's rel32 to the next thunk of the chain: like a site's */
 	bool wants_thunk; /* expected to be reached by an indirect branch (a return, a resumption by the stub)
 	                   */
+	int64_t callee;   /* expected to be returned to from the function at this pc, relative; or
+	                     TABLE_OF_JUMPS: not known */
 };
 
 /* A stretch of program bytes that was translated, for checking later that it is unchanged. */
@@ -119,8 +124,8 @@ struct translate_request {
 	enum translate_mode mode;
 	/* Replay: count the instructions that load, in SLOT_LOADS. */
 	bool count_loads;
-	/* Replay: so many instructions from pc on, or to the end of the block, then ROUTINE_EXIT; without a
-	 * stop, and nothing leads there but entry[0]. 0: as much as there is. */
+	/* So many instructions from pc on, or to the end of the block, then ROUTINE_EXIT or, but for replay,
+	 * ROUTINE_MISS; without a stop, and nothing leads there but entry[0]. 0: as much as there is. */
 	unsigned exact;
 	/* Replay: looked at when all code has been read; keep flags where the program does not read them,
 	 * too: some of that code may become another one, which does. NULL: there is no need to. */
@@ -128,9 +133,18 @@ struct translate_request {
 	/* Replay: the address of the filter for accesses to memory that are traced, see runtime.h; 0: none
 	 * is. */
 	uint64_t trace_filter;
+	/* Replay: accesses are noted at this address, see KNOWN_MAP; 0: they are not. */
+	uint64_t known_map;
+	/* Accesses of push and call are traced, too. */
+	bool trace_stack;
+	/* Replay: is it to be told that the instruction at pc is executed? Or NULL. */
+	bool (*probed)(void *context, uint64_t pc);
 	/* Looked at when all code has been read: a store may make another instruction of the one behind it,
 	 * so that nobody knows which flags will be read. NULL: none does. */
 	const bool *writable;
+	/* Everything is the program's own between any two instructions, also what it does not read any more:
+	 * somebody may want to look at it. */
+	bool whole_state;
 	/* Recording: the program has memory below 2^46, whose shadow is that of the address with bit 46 set.
 	 */
 	bool low_memory;

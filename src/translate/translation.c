@@ -11,37 +11,51 @@
 #include "translate/position.h"
 #include "translate/translate.h"
 
-/* Copies the program bytes of each block; blocks that follow each other make one stretch. */
+static void add_source(const struct region *region, struct translation *out, uint64_t pc,
+        const uint8_t *bytes, unsigned size)
+{
+	struct source *source = out->source_count ? &out->sources[out->source_count - 1] : NULL;
+	int64_t relative = (int64_t)(pc - region->pc);
+
+	/* Made up by us, see fetch.h: nothing to compare with. */
+	if (fetch_in_vsyscall_page(pc))
+		return;
+	if (!source || source->pc + source->size != relative) {
+		source = &out->sources[out->source_count++];
+		*source = (struct source){.pc = relative, .bytes = out->source_byte_count};
+	}
+	memcpy(out->source_bytes + out->source_byte_count, bytes, size);
+	out->source_byte_count += size;
+	source->size += size;
+}
+
+/* Copies the program bytes of each block, and those outside that it depends on; what follows each other makes
+ * one stretch. */
 static int copy_sources(const struct region *region, struct translation *out)
 {
 	uint32_t total = 0;
 
 	for (uint32_t i = 0; i < region->block_count; i++)
 		total += region->blocks[i].bytes;
-	out->sources = malloc(region->block_count * sizeof(*out->sources));
+	for (uint32_t i = 0; i < region->glance_count; i++)
+		total += region->glances[i].length;
+	out->sources = malloc((region->block_count + region->glance_count) * sizeof(*out->sources));
 	out->source_bytes = malloc(total);
 	if (!out->sources || !out->source_bytes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < region->block_count; i++) {
 		const struct block *block = &region->blocks[i];
-		int64_t pc = block->pc - region->pc;
-		struct source *source = out->source_count ? &out->sources[out->source_count - 1] : NULL;
 
-		/* Made up by us, see fetch.h: nothing to compare with. */
-		if (fetch_in_vsyscall_page(block->pc))
-			continue;
-		if (!source || source->pc + source->size != pc) {
-			source = &out->sources[out->source_count++];
-			*source = (struct source){.pc = pc, .bytes = out->source_byte_count};
-		}
 		for (uint32_t k = 0; k < block->count; k++) {
 			const struct instruction *instruction = region_at(region, block, k);
 
-			memcpy(out->source_bytes + out->source_byte_count, instruction->bytes,
-			        instruction->length);
-			out->source_byte_count += instruction->length;
+			add_source(region, out, instruction->pc, instruction->bytes, instruction->length);
 		}
-		source->size += block->bytes;
+	}
+	for (uint32_t i = 0; i < region->glance_count; i++) {
+		const struct glance *glance = &region->glances[i];
+
+		add_source(region, out, glance->pc, glance->bytes, glance->length);
 	}
 	return 0;
 }
@@ -61,12 +75,12 @@ static void put_first_entry_first(struct translation *out)
 }
 
 /* Behind a store may be other code than what was read, and in a block that checks itself. */
-static void distrust_code(struct region *region)
+static void distrust_code(struct region *region, bool all)
 {
 	for (uint32_t i = 0; region->self_check && i < region->block_count; i++)
 		region_at(region, &region->blocks[i], 0)->use |= LIVE_ALL;
 	for (uint32_t i = 0; i < region->instruction_count; i++)
-		if (region->instructions[i].writes_memory)
+		if (all || region->instructions[i].writes_memory)
 			region->instructions[i].use |= LIVE_ALL;
 }
 
@@ -80,9 +94,10 @@ int translate(const struct translate_request *request, struct translation *out)
 	if (error)
 		return error;
 	emit_init(&emitter, out, request->pc);
+	emitter.leaves = request->exact && request->mode != TRANSLATE_REPLAY;
 	if (request_counts(request)) {
-		if (request->writable && *request->writable)
-			distrust_code(&region);
+		if (request->whole_state || (request->writable && *request->writable))
+			distrust_code(&region, request->whole_state);
 		liveness_compute(&region);
 		position_plan(&region, request->mode == TRANSLATE_REPLAY);
 	}

@@ -2,7 +2,7 @@
  * Which status flags the code of a sequence does not read any more: for --read-flags, see README.md.
  *
  * A flag is unread at a pc when on every way from there some instruction overwrites it before any reads it
- * and before control leaves the sequence, calls, returns or goes to where only the CPU knows. The instruction
+ * and before control leaves the sequence, returns or goes to where only the CPU knows. The instruction
  * at the pc counts: a fault came before it did anything.
  */
 #include "fuzz.h"
@@ -98,12 +98,12 @@ static void follow(struct search *search, uint64_t pc, uint32_t flags)
 		reach(search, target, flags);
 		break;
 	case ZYDIS_CATEGORY_UNCOND_BR:
+	case ZYDIS_CATEGORY_CALL:
 		if (i.decoded.raw.imm[0].is_relative)
 			reach(search, target, flags);
 		else
 			search->read |= flags;
 		break;
-	case ZYDIS_CATEGORY_CALL:
 	case ZYDIS_CATEGORY_RET:
 	case ZYDIS_CATEGORY_INTERRUPT:
 	case ZYDIS_CATEGORY_SYSCALL:

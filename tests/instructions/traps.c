@@ -53,9 +53,14 @@ TRAP(fifteen_bytes,
         ".byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x90");
 TRAP(sixteen_bytes, ".byte 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x66, "
                     "0x66, 0x66, 0x90");
+/* What was borrowed for the load is put back between the trap and the next instruction. */
+SNIPPET(int3_behind_load, "psubq (%rdi), %mm0; int3; mov (%rdi), %rax; ret");
+SNIPPET(int3_behind_use, "paddb (%rdi), %xmm0; add (%rdi), %eax; int3; add %rcx, %rax; xor %edx, %edx; ret");
+SNIPPET(int3_before_end, "psubq (%rdi), %mm0; test %rdi, %rdi; jz 1f; psubq (%rdi), %mm0; int3\n1: ret");
 SNIPPET(bad_iret, "mov $0x1230, %edi; push %rdi; push %rdi; pushfq; push %rdi; push %rdi; iretq");
 
-/* A handler sees the flags, although nobody else will; there are two ways of different lengths to the trap. */
+/* A handler sees the flags, although nobody else will; there are two ways of different lengths to the trap.
+ */
 #define FLAGS(name, trap)                                                                                    \
 	SNIPPET(name, "test %rsi, %rsi; jz 1f; nop; nop; cmp $9, %rsi\n1: " trap "; xor %eax, %eax; ret")
 FLAGS(int3_flags, "int3");
@@ -96,11 +101,12 @@ static const struct {
         ENTRY(salc_, SIGILL, 1), ENTRY(far_call, SIGILL, 1), ENTRY(far_jump_register, SIGILL, 1),
         ENTRY(lock_nop, SIGILL, 1), ENTRY(lock_add_register, SIGILL, 1), ENTRY(vex_with_66, SIGILL, 1),
         ENTRY(vex_with_rex, SIGILL, 1), ENTRY(fifteen_bytes, 0, NONE), ENTRY(sixteen_bytes, SIGSEGV, 1),
-        ENTRY(bad_iret, SIGSEGV, 10)};
+        ENTRY(int3_behind_load, SIGTRAP, 4), ENTRY(int3_behind_use, SIGTRAP, 7),
+        ENTRY(int3_before_end, SIGTRAP, 12), ENTRY(bad_iret, SIGSEGV, 10)};
 
 int main(void)
 {
-	static char page[64];
+	static char page[64] __attribute__((aligned(16)));
 	catch_faults();
 	for (unsigned n = 0; n < sizeof traps / sizeof *traps; n++) {
 		range_count = 0;

@@ -1,3 +1,4 @@
+/* record: | --children */
 /* run: | --cache 256K | --children */
 /*
  * Forks while other threads rewrite and run code, each on a page of its own: the process leaves the code cache it
@@ -9,7 +10,7 @@
 #include <sys/wait.h>
 
 #define THREADS 4
-#define FORKS   40
+#define FORKS   20
 
 static volatile int stop;
 

@@ -2,13 +2,13 @@
 /* timeout: 120 */
 /*
  * A small JIT: random expressions compiled to machine code with calls between them, run, thrown away and
- * replaced; functions patched while others call them; 6 MB of code in all, so that caches must be flushed and
+ * replaced; functions patched while others call them; a megabyte and a half of code in all, so that caches must be flushed and
  * addresses reused.
  */
 #include "emit.h"
 #include <sys/mman.h>
 
-#define AREA (4u << 20)
+#define AREA (1u << 20)
 
 static uint8_t *area, *at;
 static uint64_t random_state = 20;
@@ -79,7 +79,7 @@ int main(void)
 	area = mmap(NULL, AREA, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(area != MAP_FAILED);
 	at = area;
-	while (bytes < 6u << 20) {
+	while (bytes < 3u << 19) {
 		if (at + 65536 > area + AREA) {
 			at = area + next_random(&random_state) % 64; /* from the start, other alignment */
 			memset(area, 0xcc, 64);
@@ -104,7 +104,7 @@ int main(void)
 	at = site - 64;
 	byte(0xeb), byte(62); /* jmp to the site */
 	site[5] = 0xc3;
-	for (int i = 0; i < 20000; i++) {
+	for (int i = 0; i < 5000; i++) {
 		int32_t offset = (int32_t)(target[i % 4] - (site + 5));
 		site[0] = 0xe8;
 		memcpy(site + 1, &offset, 4);

@@ -3,6 +3,7 @@
 #define EMIT_H
 
 #include "check.h"
+#include <sys/mman.h>
 
 typedef int (*function)(int);
 
@@ -45,6 +46,17 @@ static inline int call(const void *code, int argument)
 	memcpy(&f, &code, sizeof f);
 	asm volatile("" : "+r"(f) : : "memory");
 	return f(argument);
+}
+
+/* Many of them, one behind the other: more code than there is room for in a small cache. */
+static inline void make_and_call_loops(uint8_t *area, unsigned size, int round)
+{
+	CHECK(mprotect(area, size, PROT_READ | PROT_WRITE) == 0);
+	for (unsigned at = 0; at < size; at += 256)
+		emit_loop(area + at, round + (int)at);
+	CHECK(mprotect(area, size, PROT_READ | PROT_EXEC) == 0);
+	for (unsigned at = 0; at < size; at += 256)
+		CHECK_EQ(call(area + at, 3), 6 + round + (int)at);
 }
 
 #endif

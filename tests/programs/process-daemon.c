@@ -1,3 +1,4 @@
+/* record: | --children */
 /*
  * A daemon by double fork: new session, detached from its parent, every descriptor from 3 up closed, standard
  * ones replaced; it goes on computing, forks again, and reports through a file.

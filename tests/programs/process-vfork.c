@@ -1,3 +1,4 @@
+/* record: | --children */
 /* run: | --children */
 /*
  * vfork: the child shares memory and stack until it execs or exits; the parent waits; nothing is disturbed.

@@ -85,6 +85,20 @@ static void modify_nothing(const void *memory, void *nothing)
 	                 : "rsi", "rdi", "r8", "memory", "cc");
 }
 
+/* f3 41 90 looks like pause, and is xchg r8, rax: also right behind a load that borrows. */
+static void exchange_like_pause(void)
+{
+	uint64_t rax = 1, r8 = 2, sum;
+
+	__asm__ volatile("mov %0, %%rax; mov %1, %%r8; lea 2f(%%rip), %%rdx; jmp 1f; 1: bsf buffer(%%rip), "
+	                 "%%rcx; .byte 0xf3, 0x41, 0x90\n\t"
+	                 "jmp *%%rdx; 2: add buffer(%%rip), %%rcx; mov %%rax, %0; mov %%r8, %1; mov %%rcx, %2"
+	                 : "+m"(rax), "+m"(r8), "=m"(sum)
+	                 :
+	                 : "rax", "rcx", "rdx", "r8", "cc", "memory");
+	printf("exchanged: %d %d\n", rax == 2, r8 == 1);
+}
+
 int main(void)
 {
 	static const uint64_t expected[COUNT] = {0xa1, 0xc1, 0xd1, 0xe0, 0xf0, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -114,5 +128,6 @@ int main(void)
 	if (!sigsetjmp(back, 1))
 		modify_nothing(&memory, nothing);
 	puts("done");
+	exchange_like_pause();
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* record: --interval 5M | --interval 5ms | --interval 1000 */
+/* record: --interval 5M | --interval 5ms | --interval 100K */
 /*
  * Loops that need nothing of the recorder: they load nothing new, make no system call and run no new code. In
  * several threads, with registers, flags and vector registers in use all the time.

@@ -1,4 +1,4 @@
-/* record: --interval 1000 | --interval 1ms */
+/* record: --interval 1M | --interval 1ms */
 /*
  * Calls that wait, again and again, after a little work: a thread that is stopped for a keyframe just when it
  * begins to wait must not see that. Each of these calls would end with EINTR in its own way.

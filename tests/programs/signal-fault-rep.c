@@ -1,11 +1,12 @@
 /*
  * A rep instruction that faults in the middle: the context shows how far it came, the handler makes the page
  * accessible, and the instruction goes on from there. Both directions, all sizes, overlapping moves, count
- * zero.
+ * zero. One that cannot be handled because the signal is blocked: how far it came.
  */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <ucontext.h>
 
 #define PAGE 4096u
@@ -68,6 +69,43 @@ static void show(const char *name, uint64_t rcx, uint64_t rsi, uint64_t rdi)
 		show(name, rcx, rsi, rdi);                                                                   \
 	} while (0)
 
+/* Page 1 of the source, or of the destination, is not there. */
+static void die_blocked(const char *name, unsigned missing, int down)
+{
+	uint8_t *shared = mmap(NULL, 8 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	CHECK(shared != MAP_FAILED);
+	for (unsigned i = 0; i < 4 * PAGE; i++)
+		shared[i] = (uint8_t)(i * 5 + i / 256);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		sigset_t all;
+		sigfillset(&all);
+		CHECK(!sigprocmask(SIG_BLOCK, &all, NULL));
+		CHECK(!munmap(shared + missing * PAGE, PAGE));
+		uint64_t rcx = 3 * PAGE, rsi = (uint64_t)shared + 300, rdi = (uint64_t)shared + 4 * PAGE + 77,
+		         rax = 0;
+		if (down) {
+			rsi += rcx - 1;
+			rdi += rcx - 1;
+			RUN("std; rep movsb; cld");
+		} else {
+			RUN("rep movsb");
+		}
+		_exit(3);
+	}
+	int status;
+	CHECK(waitpid(pid, &status, 0) == pid);
+	uint64_t sum = 0, copied = 0;
+	for (unsigned i = 4 * PAGE; i < 8 * PAGE; i++) {
+		sum = mix(sum, shared[i]);
+		copied += shared[i] != 0;
+	}
+	printf("%s: signal %d, %llu bytes, sum %llx\n", name, WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+	        (long long)copied, (long long)sum);
+	CHECK(!munmap(shared, 8 * PAGE));
+}
+
 int main(void)
 {
 	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
@@ -90,6 +128,11 @@ int main(void)
 	CASE("cmpsb", 5, PROT_NONE, "repe cmpsb", 5000, 100, 4 * PAGE + 100, 0);
 	CASE("count zero", 1, PROT_NONE, "rep movsb", 0, PAGE, PAGE, 0);
 	CASE("count zero stos", 1, PROT_NONE, "rep stosq", 0, PAGE, PAGE, 0);
+
+	fflush(stdout);
+	die_blocked("blocked, source", 1, 0);
+	die_blocked("blocked, source, down", 1, 1);
+	die_blocked("blocked, destination", 5, 0);
 
 	/* A large one, interrupted by page faults of the kernel's own (fresh memory). */
 	size_t size = 64 << 20;

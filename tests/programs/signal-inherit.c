@@ -1,3 +1,4 @@
+/* record: | --children */
 /* run: | --children */
 /*
  * Across execve: handlers become defaults, ignored signals stay ignored, the mask and pending signals stay,

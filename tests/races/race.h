@@ -1,11 +1,14 @@
 /*
  * Each program here has a race; built with -DFIXED it has none. A comment with `race:` names the variable, or, if it
- * has no name, the functions that race.
+ * has no name, the functions that race; one with `allocated:` the function that called the
+ * allocator for it; `freed:` the one that frees it and
+ * the one that uses it; `ordered: no` says that nobody can tell which access came first.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +29,7 @@
 struct runner {
 	void *(*function)(void *);
 	void *argument;
-	pthread_barrier_t *start;
+	pthread_barrier_t *start, *end;
 };
 
 static void *run_one(void *argument)
@@ -34,21 +37,26 @@ static void *run_one(void *argument)
 	struct runner *runner = argument;
 
 	pthread_barrier_wait(runner->start);
-	return runner->function(runner->argument);
+	void *result = runner->function(runner->argument);
+	pthread_barrier_wait(runner->end);
+	return result;
 }
 
 /*
- * All run at the same time, and have ended when it returns. None begins before all are there: making a thread would order
- * it behind those that have ended.
+ * All run at the same time, and have ended when it returns. None begins before all are there, and none ends before all
+ * are done: making a thread would order it behind those that have ended, and so would the lock that malloc takes for
+ * a thread's arena at its end and at the first call of another.
  */
 static void run(struct runner *runners, unsigned count)
 {
 	pthread_t threads[8];
-	pthread_barrier_t start;
+	pthread_barrier_t start, end;
 
 	pthread_barrier_init(&start, NULL, count);
+	pthread_barrier_init(&end, NULL, count);
 	for (unsigned i = 0; i < count; i++) {
 		runners[i].start = &start;
+		runners[i].end = &end;
 		pthread_create(&threads[i], NULL, run_one, &runners[i]);
 	}
 	for (unsigned i = 0; i < count; i++)

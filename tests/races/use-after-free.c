@@ -2,6 +2,7 @@
  * An object is freed while another thread still uses it.
  *
  * race: reader() destroyer()
+ * allocated: main()
  */
 #include "race.h"
 

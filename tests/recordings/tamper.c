@@ -94,7 +94,8 @@ int main(int argc, char **argv)
 	if (argc == 4)
 		value = strtoull(argv[3], NULL, 0);
 	must(reader_open(&reader, argv[1]), &reader.error);
-	must(writer_init(&writer, argv[2], reader.header.optional), &writer.error);
+	must(writer_init_required(&writer, argv[2], reader.header.required, reader.header.optional),
+	        &writer.error);
 	for (size_t i = 0; i < reader.count; i++) {
 		const struct section *section = &reader.sections[i];
 		if (section->type == SECTION_STRETCH && argc == 4)

@@ -1,5 +1,5 @@
-/* many [at-once|in-turn]: 64 threads that count together, under a lock and with atomic instructions; or 200, one after
- * another. cases: at-once in-turn */
+/* many [at-once|in-turn|thousands]: 64 threads that count together, under a lock and with atomic instructions; or 200,
+ * or 5000, one after another. cases: at-once in-turn thousands */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,9 @@ static void *work(void *unused)
 
 int main(int argc, char **argv)
 {
-	int in_turn = argc > 1 && !strcmp(argv[1], "in-turn"), count = in_turn ? 200 : 64;
+	int thousands = argc > 1 && !strcmp(argv[1], "thousands");
+	int in_turn = thousands || (argc > 1 && !strcmp(argv[1], "in-turn"));
+	int count = thousands ? 5000 : in_turn ? 200 : 64;
 	pthread_t threads[64];
 	void *wrong = NULL, *result;
 

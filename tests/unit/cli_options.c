@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "cli/command.h"
@@ -18,6 +19,7 @@ struct values {
 	bool quiet;
 	const char *ring;
 	const char *output;
+	const char *server;
 };
 
 static const struct option_spec options[] = {
@@ -34,6 +36,11 @@ static const struct option_spec options[] = {
                 .offset = offsetof(struct values, output),
                 .value = "FILE",
                 .help = "where to"},
+        {.name = "server",
+                .type = OPTION_PORT,
+                .offset = offsetof(struct values, server),
+                .value = "[PORT]",
+                .help = "whom for"},
         {0},
 };
 
@@ -116,6 +123,23 @@ static void flags_and_values(void **state)
 	assert_string_equal(PARSE("--ring=").values.ring, "");
 }
 
+static void a_port_is_a_number_or_left_out(void **state)
+{
+	(void)state;
+	struct outcome outcome = PARSE("--server", "2345", "prog");
+
+	assert_int_equal(outcome.first, 3);
+	assert_string_equal(outcome.values.server, "2345");
+	outcome = PARSE("--server", "23.bug");
+	assert_int_equal(outcome.first, 2);
+	assert_string_equal(outcome.values.server, "0");
+	outcome = PARSE("--server", "--stats");
+	assert_true(outcome.values.stats);
+	assert_string_equal(outcome.values.server, "0");
+	assert_string_equal(PARSE("--server").values.server, "0");
+	assert_string_equal(PARSE("--server=x").values.server, "x");
+}
+
 static void the_first_word_ends_the_options(void **state)
 {
 	(void)state;
@@ -172,7 +196,8 @@ static void options_around_a_file(void **state)
 	outcome = PARSE_FILE("--stats");
 	assert_null(outcome.file);
 	assert_string_equal(outcome.output,
-	        "bugnet test: no recording given; usage: bugnet test [--stats] [--] PROGRAM\n");
+	        "bugnet test: no recording given, and there is none here; usage: bugnet test [--stats] [--] "
+	        "PROGRAM\n");
 	outcome = PARSE_FILE("a", "--help");
 	assert_null(outcome.file);
 	assert_int_equal(outcome.status, 0);
@@ -232,6 +257,7 @@ static void help_and_version(void **state)
 	                                    "  --quiet            hush\n"
 	                                    "  --ring SIZE        size\n"
 	                                    "  -o, --output FILE  where to\n"
+	                                    "  --server [PORT]    whom for\n"
 	                                    "  --help             print this help and exit\n"
 	                                    "  --version          print the version and exit\n");
 	assert_string_equal(PARSE("-h").output, outcome.output);
@@ -304,6 +330,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(flags_and_values),
+	        cmocka_unit_test(a_port_is_a_number_or_left_out),
 	        cmocka_unit_test(the_first_word_ends_the_options),
 	        cmocka_unit_test(two_dashes_end_the_options),
 	        cmocka_unit_test(letters),
@@ -315,5 +342,12 @@ int main(void)
 	        cmocka_unit_test(programs_that_cannot_run),
 	};
 
+	/* Where nobody has recordings. */
+	char place[] = "/tmp/bugnet-options-XXXXXX";
+	if (!mkdtemp(place) || chdir(place))
+		return 1;
+	setenv("XDG_DATA_HOME", place, 1);
+	setenv("XDG_RUNTIME_DIR", place, 1);
+	rmdir(place);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

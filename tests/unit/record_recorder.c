@@ -34,6 +34,7 @@ static char directory[] = "/tmp/bugnet-recorder-XXXXXX";
 static char path[64], library[64];
 static char *arguments[] = {"program", "-x", NULL};
 static struct recorder_options options;
+static uint64_t ring_size;
 static struct recorder *recorder;
 static struct memory memory;
 static struct space space;
@@ -55,6 +56,7 @@ static int begin(void **state)
 	        .cpu = "native",
 	        .dictionary = 64,
 	        .interval = 1000,
+	        .ring = ring_size,
 	};
 	space.segment_count = 2;
 	space.segments[0].layout = (struct segment_layout){.base = 0x7f0000000000, .size = 0x10000000};
@@ -64,6 +66,14 @@ static int begin(void **state)
 	recorder_begin(recorder, getpid(), &space);
 	assert_int_equal(memory_open(&memory, getpid()), 0);
 	return 0;
+}
+
+static int begin_ring(void **state)
+{
+	ring_size = 1 << 20;
+	int result = begin(state);
+	ring_size = 0;
+	return result;
 }
 
 static int end(void **state)
@@ -157,7 +167,7 @@ static void give(unsigned thread, const uint8_t *to, uint64_t position, unsigned
 	        .position = position,
 	};
 
-	recorder_log(recorder, &log, bytes, (uint64_t)(to - bytes), reason);
+	recorder_log(recorder, &log, bytes, (uint64_t)(to - bytes), log.position, reason);
 }
 
 static void expect_stretch(unsigned thread, uint32_t number, uint64_t first, uint64_t last, size_t events)
@@ -643,10 +653,90 @@ static void disk_full(void **state)
 	assert_int_equal(count_files(), 1);
 }
 
+/* ---- a thread's share of a ring ---- */
+
+/* At least so many bytes of events, with values that nothing can predict. */
+static uint8_t *many(uint8_t *at, uint64_t position, uint64_t size)
+{
+	static uint64_t number = 1;
+
+	for (const uint8_t *start = at; at < start + size;) {
+		uint64_t words[8];
+		for (unsigned i = 0; i < 8; i++)
+			words[i] = number = number * 6364136223846793005u + 1442695040888963407u;
+		at = encode_patch(&coders[0], at, position, (number >> 20) << 6, 0xff, words);
+	}
+	return at;
+}
+
+/* A stretch of so many instructions, at the end of which the thread has just used up its share. */
+static void take_stretch(uint64_t *position, uint64_t executed, uint64_t share)
+{
+	const struct log log = {.id = 0};
+
+	give(0, many(keyframe(bytes, 0, *position), *position, share - 0x2000), *position, LOG_FULL);
+	assert_int_not_equal(recorder_keyframe_in(recorder, &log), 0);
+	give(0, many(bytes, *position, 0x2000), *position, LOG_FULL);
+	assert_int_equal(recorder_keyframe_in(recorder, &log), 0);
+	*position += executed;
+	give(0, call(bytes, 0, *position, 1), *position, LOG_KEYFRAME);
+}
+
+/* What is logged again behind each keyframe is given room, up to half of the ring; in vain it is not kept. */
+static void share_grows(void **state)
+{
+	uint64_t position = 0;
+	char said[1024];
+
+	(void)state;
+	take_stretch(&position, 50000, 128 << 10);
+	take_stretch(&position, 50000, 256 << 10);
+	take_stretch(&position, 50000, 512 << 10);
+	take_stretch(&position, 50000, 128 << 10);
+	take_stretch(&position, 50000, 128 << 10);
+	/* It was not in vain any more. */
+	take_stretch(&position, 2000000, 128 << 10);
+	take_stretch(&position, 50000, 128 << 10);
+	take_stretch(&position, 5000000, 256 << 10);
+	take_stretch(&position, 5000000, 256 << 10);
+	/* A small stretch takes it back. */
+	position += 1000;
+	give(0, call(keyframe(bytes, 0, position), 0, position, 1), position, LOG_KEYFRAME);
+	take_stretch(&position, 5000000, 128 << 10);
+	finish(said, sizeof said);
+	assert_null(strstr(said, "too small"));
+}
+
+static void crowded_ring_is_told(void **state)
+{
+	int out = memfd_create("stderr", 0), old = dup(2);
+	char said[1024];
+	uint64_t position = 0;
+
+	(void)state;
+	dup2(out, 2);
+	take_stretch(&position, 50000, 128 << 10);
+	take_stretch(&position, 50000, 256 << 10);
+	take_stretch(&position, 50000, 512 << 10);
+	for (unsigned i = 0; i < 40; i++)
+		take_stretch(&position, 50000, 128 << 10);
+	dup2(old, 2);
+	close(old);
+	ssize_t got = pread(out, said, sizeof said - 1, 0);
+	said[got < 0 ? 0 : got] = 0;
+	close(out);
+	const char *line = strstr(said, "bugnet: --ring 1.00 MB is too small");
+	assert_non_null(line);
+	assert_null(strstr(strchr(line, '\n'), "too small"));
+	finish(said, sizeof said);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(share_grows, begin_ring, end),
+	        cmocka_unit_test_setup_teardown(crowded_ring_is_told, begin_ring, end),
 	        TEST(stretches_are_collected),
 	        TEST(facts_are_there),
 	        TEST(killed),

@@ -249,11 +249,11 @@ static struct code_history some_code(void)
 {
 	struct code_history history = {0};
 	const struct code_piece pieces[] = {
-	        {0, 0, 0x400000, 0x3000, 2, 0x1000, NULL},
-	        {0, 50, 0x7f0000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"abcd"},
-	        {1, 10, 0x7f0000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"efgh"},
-	        {0, 90, 0x7f0002, 1, EVENT_FILE_NONE, 0, (const uint8_t *)"x"},
-	        {2, 5, 0x9f0000, 1, EVENT_FILE_NONE, 0, (const uint8_t *)"y"},
+	        {0, 0, 0x400000, 0x3000, 2, 0x1000, NULL, 0},
+	        {0, 50, 0x7f0000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"abcd", 0},
+	        {1, 10, 0x7f0000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"efgh", 0},
+	        {0, 90, 0x7f0002, 1, EVENT_FILE_NONE, 0, (const uint8_t *)"x", 0},
+	        {2, 5, 0x9f0000, 1, EVENT_FILE_NONE, 0, (const uint8_t *)"y", 0},
 	};
 
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
@@ -290,7 +290,7 @@ static void much_code_comes_back(void **state)
 {
 	const size_t size = 10 * CODE_PIECE_MAXIMUM + 77;
 	uint8_t *bytes = malloc(size);
-	struct code_piece piece = {3, 9, 0x10000, size, EVENT_FILE_NONE, 0, bytes};
+	struct code_piece piece = {3, 9, 0x10000, size, EVENT_FILE_NONE, 0, bytes, 0};
 	struct code_history history = {0}, read = {0};
 
 	(void)state;

@@ -134,11 +134,12 @@ static void put_end(uint64_t position, const struct event_registers *registers)
 	making.at = encode_end(&making.coder, making.at, position, &event);
 }
 
+/* Nothing is known of how far the thread came but what the events tell. */
 static void write_stretch(
         struct writer *writer, uint32_t number, uint64_t first, const uint8_t *from, const uint8_t *to)
 {
 	assert_int_equal(
-	        stretch_write(writer, 0, number, first, 1000, from, (size_t)(to - from)), RECORDING_OK);
+	        stretch_write(writer, 0, number, first, first, from, (size_t)(to - from)), RECORDING_OK);
 }
 
 static void write_recording(void)

@@ -240,6 +240,44 @@ static void test_calls(void **state)
 	free(b);
 }
 
+static void perform(struct runner *runner)
+{
+	struct order_hold hold;
+
+	order_take(&runner->thread, &hold, 0x1000, 8);
+	order_give(&runner->thread, &hold, 0);
+}
+
+/* Locked instructions that are not in the log: the call behind them is told, where others may be ordered by
+ * it. */
+static void test_call_behind_unlogged(void **state)
+{
+	struct runner *a = calloc(1, sizeof *a);
+
+	(void)state;
+	assert_true(a);
+	memset(stub_image, 0, sizeof stub_image);
+	a->thread.log = (struct log *)a;
+	perform(a);
+	order_enter(&a->thread);
+	order_entered(&a->thread, 0);
+	assert_false(a->told);
+	process()->thread_ids = 2;
+	perform(a);
+	assert_false(a->told);
+	order_enter(&a->thread);
+	order_entered(&a->thread, 0);
+	assert_true(a->told && a->event.kind == ORDER_OPERATION && a->event.stamp == 4);
+	/* With nothing in between the next number is right. */
+	a->told = false;
+	order_returned(&a->thread, 0);
+	order_enter(&a->thread);
+	order_entered(&a->thread, 0);
+	assert_false(a->told);
+	assert_int_equal(a->thread.told, 6);
+	free(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -248,6 +286,7 @@ int main(void)
 	        cmocka_unit_test(test_alone),
 	        cmocka_unit_test(test_across_lines),
 	        cmocka_unit_test(test_calls),
+	        cmocka_unit_test(test_call_behind_unlogged),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

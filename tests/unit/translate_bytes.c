@@ -483,9 +483,11 @@ static void test_emulated(void **state)
 	        {{0x66, 0xdd, 0x30}, 3, EMULATE_DETAIL(EMULATE_X87_ENV16, 3, 1), "mov lea mov mov mov jmp"},
 	        {{0x0f, 0xae, 0x00}, 3, EMULATE_DETAIL(EMULATE_FIX_X87_PC, 3, X87_IMAGE_FX32),
 	                "mov lea fxsave mov mov mov jmp"},
-	        {{0x48, 0x0f, 0xc7, 0x20}, 4, EMULATE_DETAIL(EMULATE_FIX_X87_PC, 4, X87_IMAGE_FX64),
+	        {{0x48, 0x0f, 0xc7, 0x20}, 4,
+	                EMULATE_DETAIL(EMULATE_FIX_X87_PC, 4, X87_IMAGE_FX64 | X87_IMAGE_XSAVE),
 	                "mov lea xsavec64 mov mov mov jmp"},
-	        {{0x64, 0x0f, 0xae, 0x20}, 4, EMULATE_DETAIL(EMULATE_FIX_X87_PC, 4, X87_IMAGE_FX32),
+	        {{0x64, 0x0f, 0xae, 0x20}, 4,
+	                EMULATE_DETAIL(EMULATE_FIX_X87_PC, 4, X87_IMAGE_FX32 | X87_IMAGE_XSAVE),
 	                "mov lea mov rdfsbase lea mov xsave mov mov mov jmp"},
 	};
 

@@ -6,26 +6,8 @@
 
 #include <cmocka.h>
 
+#include "code_bytes.h"
 #include "translate/liveness.h"
-
-#define PC 0x400000ull
-
-struct program {
-	const uint8_t *bytes;
-	size_t size;
-};
-
-static size_t program_read(void *context, uint64_t pc, uint8_t *bytes, size_t size)
-{
-	const struct program *program = context;
-
-	if (pc < PC || pc >= PC + program->size)
-		return 0;
-	if (size > PC + program->size - pc)
-		size = PC + program->size - pc;
-	memcpy(bytes, program->bytes + (pc - PC), size);
-	return size;
-}
 
 static struct region region_of(struct program program)
 {
@@ -190,7 +172,7 @@ static void test_leaving(void **state)
 	region_deinit(&region);
 }
 
-/* In replay the first instructions behind the region are looked at, too; for flags only. */
+/* The first instructions behind the region are looked at, too; for flags only. */
 static void test_beyond(void **state)
 {
 	static const uint8_t code[] = {/* 0: mov esi,edx  2: jrcxz 32 */
@@ -228,12 +210,24 @@ static void test_beyond(void **state)
 	assert_true(liveness_at(&region, PC + 64) & LIVE_FLAGS(FLAG_CF));
 	assert_int_equal(liveness_at(&region, PC + 200), LIVE_ALL);
 	region_deinit(&region);
-	/* Who records must hear of all code that a translation depends on: nothing else is looked at. */
+	/* What was looked at is known, so that a change of it is noticed. */
 	request.mode = TRANSLATE_RECORD;
+	assert_int_equal(region_discover(&region, &request), 0);
+	liveness_compute(&region);
+	assert_int_equal(flags_before(&region, 4), 0);
+	assert_true(region.glance_count >= 2);
+	assert_int_equal(region.glances[0].pc, PC + 48);
+	assert_int_equal(region.glances[0].length, 2);
+	assert_memory_equal(region.glances[0].bytes, code + 48, 2);
+	region_deinit(&region);
+	/* Code that may change unnoticed tells nothing. */
+	bool writable = true;
+	request.writable = &writable;
 	assert_int_equal(region_discover(&region, &request), 0);
 	liveness_compute(&region);
 	assert_int_equal(liveness_at(&region, PC + 48), LIVE_ALL);
 	assert_int_equal(flags_before(&region, 4), FLAGS_ALL);
+	assert_int_equal(region.glance_count, 0);
 	region_deinit(&region);
 }
 

@@ -31,6 +31,37 @@ static void *run(void *argument)
 	return argument;
 }
 
+/* What each round leaves in memory the next one needs. */
+static void store(void)
+{
+	static uint64_t cells[1 << 18];
+	uint64_t x = 1;
+
+	for (uint64_t i = 0; i < rounds; i++) {
+		uint64_t *cell = &cells[x >> 46];
+		*cell += x | 1;
+		x = x * 6364136223846793005u + *cell;
+	}
+	result = x;
+}
+
+/* Calls and returns only; as many instructions as a loop has, about. */
+static __attribute__((noinline)) uint64_t descend(uint64_t depth, uint64_t x)
+{
+	if (depth == 0)
+		return x | 1;
+	return descend(depth - 1, x * 3) + descend(depth - 1, x ^ depth);
+}
+
+static void recur(void)
+{
+	uint64_t depth = 0;
+
+	while (rounds >> (depth + 1))
+		depth++;
+	result = descend(depth, 1);
+}
+
 static void *wait_for_end(void *argument)
 {
 	char byte;
@@ -74,12 +105,14 @@ int main(int argc, char **argv)
 		threads();
 	} else if (strcmp(how, "blocked") == 0) {
 		blocked();
+	} else if (strcmp(how, "calls") == 0) {
+		recur();
 	} else if (strcmp(how, "undumpable") == 0) {
 		CHECK_EQ(prctl(PR_SET_DUMPABLE, 0), 0);
 		run(NULL);
 	} else if (strcmp(how, "seccomp") == 0) {
 		CHECK_EQ(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT), 0);
-		run(NULL);
+		store();
 		syscall(SYS_exit, 0);
 	} else {
 		run(NULL);

@@ -1,4 +1,5 @@
-# Master and two workers, all translated (the workers are forks), under a bounded load; then reload and quit by signal.
+# Master and two workers, all translated (the workers are forks), with threads that read files, under a bounded load;
+# then reload and quit by signal.
 # timeout: 120
 port=$(free_port)
 mkdir -p www logs temp
@@ -17,9 +18,11 @@ http {
 	uwsgi_temp_path temp/uwsgi; scgi_temp_path temp/scgi;
 	gzip on; gzip_types *; gzip_min_length 100;
 	sendfile on;
+	aio threads;
 	server {
 		listen 127.0.0.1:$port;
 		root www;
+		location = /zeros { sendfile off; output_buffers 2 64k; }
 		location = /status { return 200 "alive\n"; }
 		location /proxied/ { proxy_pass http://127.0.0.1:$port/; }
 		location ~ ^/rewrite/(\d+)\$ { return 302 /\$1; }
@@ -27,7 +30,7 @@ http {
 }
 END
 url=http://127.0.0.1:$port
-translated nginx -p "$PWD" -c nginx.conf -e logs/error.log &
+translated --children nginx -p "$PWD" -c nginx.conf -e logs/error.log &
 server=$!
 wait_for 40 curl -sf $url/status
 wait_for 20 test -s nginx.pid

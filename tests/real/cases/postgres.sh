@@ -13,7 +13,7 @@ export HOME=$PWD/cluster PGHOST=127.0.0.1 PGPORT=$port PGUSER=tester PGDATABASE=
 "${user[@]}" translated --children "$bin/initdb" -A trust -U tester --no-sync --no-instructions --locale=C.UTF-8 >log 2>&1
 echo "initdb $?"
 "${user[@]}" "$bin/pg_controldata" | grep -E 'catalog version|cluster state'
-"${user[@]}" translated "$bin/postgres" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off \
+"${user[@]}" translated --children "$bin/postgres" -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off \
 	-c max_parallel_workers_per_gather=2 -c jit=on -c jit_above_cost=0 -c logging_collector=off >>log 2>&1 &
 server=$!
 wait_for 60 "$bin/pg_isready" -q

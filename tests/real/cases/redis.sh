@@ -1,7 +1,7 @@
 # The server translated, its clients native: pipelined load, Lua, a snapshot by fork, threads for input and output.
 # timeout: 120
 port=$(free_port)
-translated redis-server --port "$port" --bind 127.0.0.1 --dir "$PWD" --save '' --io-threads 2 --io-threads-do-reads yes --enable-debug-command yes >log 2>&1 &
+translated --children redis-server --port "$port" --bind 127.0.0.1 --dir "$PWD" --save '' --io-threads 2 --io-threads-do-reads yes --enable-debug-command yes >log 2>&1 &
 server=$!
 ask() { redis-cli -h 127.0.0.1 -p "$port" "$@"; }
 wait_for 40 ask ping

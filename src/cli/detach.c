@@ -1,0 +1,72 @@
+/* bugnet detach: let a recorded program go on natively. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/error.h"
+#include "cli/running.h"
+#include "record/control.h"
+
+static const struct option_spec detach_options[] = {{0}};
+
+/* "ok\n", or "error\nTEXT\n" */
+static int tell(long pid, char *answer)
+{
+	char *verdict = strsep(&answer, "\n"), *text = strsep(&answer, "\n");
+
+	if (strcmp(verdict, "ok") != 0) {
+		error_print("detach", "process %ld: %s", pid, text && *text ? text : "no answer");
+		return STATUS_FAILED;
+	}
+	return 0;
+}
+
+static int detach_main(int argc, char **argv)
+{
+	char socket[PATH_MAX], request[64], answer[CONTROL_PACKET], *end;
+	int status;
+	int first = options_parse(&detach_command, argc, argv, NULL, &status);
+
+	if (first < 0)
+		return status;
+	if (first == argc || first + 1 < argc) {
+		error_print("detach", "%s; usage: bugnet %s",
+		        first == argc ? "no process given" : "one process at a time",
+		        detach_command.synopsis);
+		return STATUS_FAILED;
+	}
+	long pid = strtol(argv[first], &end, 10);
+	if (*end || pid <= 0 || pid > INT32_MAX) {
+		error_print(
+		        "detach", "'%s' is no process id; 'bugnet ps' lists what is recorded", argv[first]);
+		return STATUS_FAILED;
+	}
+	if (!running_find((pid_t)pid, socket)) {
+		error_print("detach", "process %ld is not being recorded; 'bugnet ps' lists what is", pid);
+		return STATUS_FAILED;
+	}
+	snprintf(request, sizeof request, "detach\n%ld\n", pid);
+	if (!control_ask(socket, request, answer, NULL)) {
+		error_print("detach", "process %ld ended before it could be let go", pid);
+		return STATUS_FAILED;
+	}
+	return tell(pid, answer);
+}
+
+const struct command detach_command = {
+        .name = "detach",
+        .summary = "let a recorded program go on natively",
+        .synopsis = "detach PID",
+        .description = "Process PID, which 'bugnet record' started or attached to, goes on natively, as if "
+                       "nothing had\n"
+                       "been: nothing of bugnet's is left in it. What was recorded is saved as at its end. "
+                       "Processes\n"
+                       "that it made go on natively, too.\n"
+                       "\n"
+                       "Exit status: 0 when it is done; or 125 when there is no such process, it is not "
+                       "yours, or it\n"
+                       "could not be let go.\n",
+        .options = detach_options,
+        .function = detach_main,
+};

@@ -1,0 +1,30 @@
+/* What is being recorded now, as its supervisors tell. */
+#ifndef BUGNET_CLI_RUNNING_H
+#define BUGNET_CLI_RUNNING_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct running {
+	pid_t pid;
+	unsigned threads;
+	uint64_t age;          /* ns since it began */
+	uint64_t ring, used;   /* bytes; ring 0: everything goes to a file */
+	uint64_t instructions; /* in the ring */
+	uint64_t window;       /* ns that they reach back */
+	uint64_t dropped;      /* instructions that are gone */
+	uint64_t pieces;       /* of the code history */
+	double slowdown;       /* times natively, an estimate; 0: too early to tell */
+	uint64_t memory;       /* bytes that recording takes; 0: nobody asked for a limit */
+	uint64_t interval;     /* instructions from one keyframe to the next; 0: times */
+	const char *program;
+};
+
+void running_each(void (*found)(void *context, const struct running *running), void *context);
+
+/* The socket of the supervisor of this process; false: it is not recorded. */
+bool running_find(pid_t pid, char socket[PATH_MAX]);
+
+#endif

@@ -1,0 +1,595 @@
+# The commands that 'bugnet replay' adds to gdb. They ask the server with `monitor` (src/debug/gdb_monitor.c); where a command
+# moves, the server is told where to, and a stepi goes there, so that gdb knows that everything is another one.
+import contextlib
+import os
+
+import gdb
+
+
+def ask(question):
+	"""What the server says to a `monitor` command; an error of the user's if it cannot. gdb does not tell it which thread was selected
+before it has looked at it."""
+	thread = gdb.selected_thread()
+	answer = gdb.execute(f"monitor {f'@{thread.ptid[1]} ' if thread else ''}{question}", to_string=True)
+	if answer.startswith("error: "):
+		raise gdb.GdbError(answer[len("error: "):].rstrip("\n"))
+	return answer
+
+
+@contextlib.contextmanager
+def disabled(points):
+	"""Breakpoints and watchpoints that are not there meanwhile. One that is enabled takes the value that is there then for its old one."""
+	for point in points:
+		point.enabled = False
+	try:
+		yield
+	finally:
+		for point in points:
+			if point.is_valid():
+				point.enabled = True
+
+
+def go(where, tid=None):
+	"""Moves a thread, the selected one if no other is given, to a position; gdb tells of where that is, as of any stop."""
+	ask(f"seek {where} {tid or gdb.selected_thread().ptid[1]}")
+	# A thread at a breakpoint would have to be stepped over it first, and gdb aborts if another one stops then.
+	with disabled([point for point in gdb.breakpoints() if point.enabled]):
+		gdb.execute("stepi", to_string=True)
+
+
+def position():
+	return int(ask("when").split("position ")[1].split()[0])
+
+
+def tell_thread():
+	"""Before a command that goes back: gdb does not tell the server which thread is to."""
+	if gdb.selected_thread():
+		ask(f"thread {gdb.selected_thread().ptid[1]}")
+
+
+LINES_TOLD = 40
+
+
+def tell_lines():
+	"""Before a command that goes back by lines: gdb makes single steps of it, and the server may make fewer if it knows the lines."""
+	frame, ranges = gdb.selected_frame(), []
+	if frame.function() is None or frame.level() > 0:
+		return
+	block = gdb.block_for_pc(frame.pc())
+	while block is not None and block.function is None:
+		block = block.superblock
+	pc = block.start if block is not None else 0
+	while block is not None and pc < block.end:
+		sal = gdb.find_pc_line(pc)
+		if sal.last is None or sal.last < pc:
+			break
+		if sal.line:
+			ranges.append((sal.pc, sal.last + 1))
+		pc = sal.last + 1
+	ranges.sort(key=lambda each: abs(each[0] - frame.pc()))
+	ask("lines " + " ".join(f"{start:x} {end:x}" for start, end in ranges[:LINES_TOLD]))
+
+
+for command in ("step", "stepi", "next", "nexti", "continue", "finish"):
+	lines = "; tell_lines()" if command in ("step", "next") else ""
+	gdb.execute(f"define hook-reverse-{command}\npython tell_thread(){lines}\nend")
+
+
+class Bugnet(gdb.Command):
+	"""Commands for recordings of bugnet: when, seek, last, first, next-write, history, calls, mark, marks, events,
+threads-at, intervals, and gdb's own reverse-* commands."""
+
+	def __init__(self):
+		super().__init__("bugnet", gdb.COMMAND_RUNNING)
+
+	def invoke(self, argument, from_tty):
+		print(self.__doc__)
+
+
+class Connect(gdb.Command):
+	"""bugnet-connect SOCKET: what 'bugnet replay' starts gdb with."""
+
+	def __init__(self):
+		super().__init__("bugnet-connect", gdb.COMMAND_OBSCURE)
+
+	def invoke(self, argument, from_tty):
+		print(gdb.execute("target remote " + argument, to_string=True), end="")
+		ask("script")
+		print(ask("opened").rstrip("\n"))
+
+
+class Refuse(gdb.Command):
+	"""bugnet-refuse WHAT: of `catch`. gdb would only warn, each time that it goes on, and go on without it."""
+
+	REASONS = {
+		"vfork": "a recording has no events of vfork; 'catch syscall vfork clone clone3' stops at the calls that make processes",
+		"exec": "a program's recording ends where it executes another one; 'seek end' goes there",
+	}
+
+	def __init__(self):
+		super().__init__("bugnet-refuse", gdb.COMMAND_OBSCURE)
+		for what in self.REASONS:
+			gdb.execute(f"define catch hook-{what}\nbugnet-refuse {what}\nend")
+
+	def invoke(self, argument, from_tty):
+		raise gdb.GdbError(f"catch {argument}: {self.REASONS[argument]}")
+
+
+class When(gdb.Command):
+	"""Where the selected thread stands: its position, which is the number of instructions it has executed, and about when."""
+
+	def __init__(self):
+		super().__init__("when", gdb.COMMAND_STATUS)
+
+	def invoke(self, argument, from_tty):
+		print(ask("when").rstrip("\n"))
+
+
+# ---- what is not known ----
+
+KNOWN_LINE = 64
+known_lines = {}
+
+
+def forget_known(event=None):
+	known_lines.clear()
+
+
+for moved in (gdb.events.cont, gdb.events.stop, gdb.events.inferior_call):
+	moved.connect(forget_known)
+
+
+def is_known(address, size):
+	"""Does the selected thread know all of it? The server is asked for a line at a time."""
+	thread = gdb.selected_thread()
+	for line in range(address & -KNOWN_LINE, address + size, KNOWN_LINE):
+		key = (thread.ptid if thread else None, line)
+		if key not in known_lines:
+			known_lines[key] = ask(f"known {line:x} {KNOWN_LINE}").strip()
+		if "0" in known_lines[key][max(address - line, 0):min(address + size - line, KNOWN_LINE)]:
+			return False
+	return True
+
+
+class Unavailable:
+	"""gdb has a word for what is not known, but its protocol has none: a part of a structure."""
+
+	def to_string(self):
+		return "<unavailable>"
+
+
+SCALARS = {getattr(gdb, "TYPE_CODE_" + name) for name in ("INT", "PTR", "ENUM", "FLT", "CHAR", "BOOL", "FLAGS")}
+FILLER = 0xfe # what the server has for bytes that are not known
+LARGEST = 8
+
+
+def memory_now(address, size):
+	try:
+		return bytes(gdb.selected_inferior().read_memory(address, size))
+	except gdb.error:
+		return bytes([FILLER] * size)
+
+
+def is_unavailable(value, address, size):
+	"""The value may be an old one, of another place: what is known here tells nothing of it if it is not what is here."""
+	try:
+		contents = int(value.format_string(raw=True, format="z"), 16).to_bytes(size, "little")
+	except (gdb.error, ValueError, OverflowError):
+		return not is_known(address, size)
+	if FILLER not in contents:
+		return False
+	if contents == memory_now(address, size):
+		return not is_known(address, size)
+	return contents == bytes([FILLER] * size)
+
+
+def find_unavailable(value):
+	kind = value.type.strip_typedefs()
+	is_text = kind.code == gdb.TYPE_CODE_ARRAY and kind.target().strip_typedefs().sizeof == 1
+	if value.address is None or not gdb.selected_thread() or not kind.sizeof:
+		return None
+	address, size = int(value.address), kind.sizeof
+	if is_text and not any(is_known(address + i, 1) for i in range(size)):
+		return Unavailable()
+	if kind.code in SCALARS and size <= LARGEST and is_unavailable(value, address, size):
+		return Unavailable()
+	if kind.code == gdb.TYPE_CODE_FLT and size > LARGEST and not is_known(address, 10): # and padding
+		return Unavailable()
+	return None
+
+
+gdb.pretty_printers.insert(0, find_unavailable)
+gdb.execute("set stack-cache off") # it would ask for lines, and take what is filled in for what is there
+
+
+# ---- calls ----
+
+def note_call(event):
+	"""Functions are called in a copy, where memory may be written; nowhere else."""
+	if isinstance(event, gdb.InferiorCallPreEvent):
+		ask("call")
+
+
+gdb.events.inferior_call.connect(note_call)
+
+
+# ---- marks ----
+
+class Marks:
+	"""Places with names, in a file next to the recording: NAME TID POSITION TEXT, a line each."""
+
+	def path(self):
+		return ask("path").rstrip("\n") + ".marks"
+
+	def read(self):
+		try:
+			with open(self.path(), encoding="utf-8") as file:
+				lines = [line.rstrip("\n").split(" ", 3) for line in file]
+		except FileNotFoundError:
+			return {}
+		return {line[0]: (int(line[1]), int(line[2]), line[3] if len(line) > 3 else "") for line in lines if len(line) > 2}
+
+	def write(self, marks):
+		temporary = self.path() + ".new"
+		with open(temporary, "w", encoding="utf-8") as file:
+			for name, (tid, place, text) in marks.items():
+				file.write(f"{name} {tid} {place} {text}".rstrip() + "\n")
+		os.replace(temporary, self.path())
+
+
+marks = Marks()
+
+
+class Mark(gdb.Command):
+	"""mark NAME [TEXT]: give this place a name, for `seek NAME`. It is kept in a file next to the recording."""
+
+	def __init__(self):
+		super().__init__("mark", gdb.COMMAND_STATUS)
+
+	def invoke(self, argument, from_tty):
+		name, _, text = argument.partition(" ")
+		if not name or name in ("start", "end") or name[0] == "-" or name[0].isdigit():
+			raise gdb.GdbError("give it a name that does not begin with a digit or a minus, and is not start or end")
+		known = marks.read()
+		known[name] = (gdb.selected_thread().ptid[1], position(), text.replace("\n", " "))
+		try:
+			marks.write(known)
+		except OSError as error:
+			raise gdb.GdbError(f"cannot keep the mark: {error}")
+
+
+class ListMarks(gdb.Command):
+	"""marks: the places that have names."""
+
+	def __init__(self):
+		super().__init__("marks", gdb.COMMAND_STATUS)
+
+	def invoke(self, argument, from_tty):
+		for name, (tid, place, text) in sorted(marks.read().items(), key=lambda mark: mark[1][1]):
+			print(f"{name:<16} thread {tid} position {place}  {text}".rstrip())
+
+
+def find_place(argument):
+	"""What the server takes for a place, and the thread that a mark is of, or None."""
+	if argument not in ("start", "end") and argument[0] != "-" and not argument[0].isdigit():
+		known = marks.read()
+		if argument in known:
+			return known[argument][1], known[argument][0]
+	return argument, None
+
+
+def complete_place(word):
+	return [name for name in ["start", "end", *marks.read()] if name.startswith(word)]
+
+
+class Seek(gdb.Command):
+	"""seek POSITION|N%|TIME|start|end|MARK: go there. Positions are what `when` tells, marks what `mark` made. Times are
+as 1.5s or 20ms since the program began, or as -1s before the end; between keyframes they are about right."""
+
+	def __init__(self):
+		super().__init__("seek", gdb.COMMAND_RUNNING)
+
+	def invoke(self, argument, from_tty):
+		if not argument:
+			raise gdb.GdbError("seek where? Give a position, a percentage as 50%, a time as 1.5s, start, end or a mark.")
+		go(*find_place(argument))
+
+	def complete(self, text, word):
+		return complete_place(word)
+
+
+class ThreadsAt(gdb.Command):
+	"""threads-at [POSITION|N%|TIME|start|end|MARK]: where every thread is when this one is there, or here: its position, function and
+line, and whether it runs or is in a system call, has not started yet or has ended. Nothing moves."""
+
+	def __init__(self):
+		super().__init__("threads-at", gdb.COMMAND_STATUS)
+
+	def invoke(self, argument, from_tty):
+		where, tid = find_place(argument) if argument else ("", None)
+		tid = tid or gdb.selected_thread().ptid[1]
+		for line in ask(f"threads-at {where} {tid}" if argument else "threads-at").splitlines():
+			words, _, state = line.partition(" state ")
+			fields = dict(zip(words.split()[0::2], words.split()[1::2]))
+			pc = int(fields["pc"], 16)
+			place = f"position {fields['position']:>12}  " if pc else ""
+			print(f"{'=>' if int(fields['tid']) == tid else '  '} thread {fields['thread']} ({fields['tid']})  {place}{state}{', ' + line_of(pc) if pc else ''}")
+
+	def complete(self, text, word):
+		return complete_place(word)
+
+
+# ---- who wrote it ----
+
+def line_of(pc):
+	"""The function and line that code belongs to."""
+	block = gdb.block_for_pc(pc)
+	while block is not None and block.function is None:
+		block = block.superblock
+	sal = gdb.find_pc_line(pc)
+	name = block.function.name if block is not None else "<" + gdb.execute(f"info symbol {pc}", to_string=True).split(" in ")[0].strip() + ">"
+	return f"{name} at {os.path.basename(sal.symtab.filename)}:{sal.line}" if sal.symtab else name
+
+
+class Write:
+	"""A line of the server's about a change of memory."""
+
+	def __init__(self, line):
+		words = line.split()
+		fields = dict(zip(words[0:14:2], words[1:14:2]))
+		self.thread, self.tid, self.position = int(fields["thread"]), int(fields["tid"]), int(fields["position"])
+		self.pc, self.address = int(fields["pc"], 16), int(fields["address"], 16)
+		self.before = None if fields["before"] == "?" else int(fields["before"], 16)
+		self.after = int(fields["after"], 16)
+		self.found = words[14] == "found"
+		self.call = (words[16], int(words[17])) if len(words) > 17 else None
+
+	def value(self, word, place):
+		"""The value at the place, if it lies in the one word that is known."""
+		start = place.address - self.address
+		if word is None or start < 0 or start + place.size > 8:
+			return "?"
+		data = word.to_bytes(8, "little")[start:start + place.size]
+		return gdb.Value(data, place.type).format_string(max_depth=1)
+
+	def where(self):
+		if self.found:
+			return f"by the kernel, in {self.call[0]} at {self.call[1]}" if self.call else "by the kernel or another process"
+		return line_of(self.pc)
+
+
+class Place:
+	"""The memory that an expression stands for."""
+
+	def __init__(self, argument):
+		value = gdb.parse_and_eval(argument)
+		if value.address is None:
+			raise gdb.GdbError(f"'{argument}' is not in memory")
+		self.address, self.size, self.type = int(value.address), value.type.sizeof, value.type
+
+	def text(self):
+		return f"{self.address:x} {self.size}"
+
+
+class WriteCommand(gdb.Command):
+	"""What `last`, `first` and `next-write` share. Enter goes on with the same memory, whatever the expression is there."""
+
+	def __init__(self, name):
+		super().__init__(name, gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+		self.argument, self.place, self.reached = None, None, None
+
+	def find(self):
+		raise NotImplementedError
+
+	def arrive(self, write):
+		"""Where to stand for it."""
+		return write.call[1] if write.found and write.call else write.position
+
+	def invoke(self, argument, from_tty):
+		if not argument:
+			raise gdb.GdbError("give an expression that is in memory")
+		if argument != self.argument or position() != self.reached:
+			self.place = Place(argument)
+		self.argument = argument
+		write = self.find()
+		print(f"{argument}: {write.value(write.before, self.place)} -> {write.value(write.after, self.place)} "
+			f"{write.where()}, position {write.position}")
+		go(self.arrive(write), write.tid)
+		self.reached = position()
+
+
+class Last(WriteCommand):
+	"""last EXPRESSION: go to the instruction that last changed it before here. Enter goes on to the one before that."""
+
+	def __init__(self):
+		super().__init__("last")
+
+	def find(self):
+		return Write(ask("last " + self.place.text()))
+
+
+class First(WriteCommand):
+	"""first EXPRESSION: go to the instruction that first changed it in the recording."""
+
+	def __init__(self):
+		super().__init__("first")
+
+	def find(self):
+		lines = ask("history " + self.place.text()).splitlines()
+		if not lines:
+			raise gdb.GdbError("nothing in the recording changes it")
+		return Write(lines[0])
+
+
+class NextWrite(WriteCommand):
+	"""next-write EXPRESSION: go to where it has just been changed next."""
+
+	def __init__(self):
+		super().__init__("next-write")
+
+	def find(self):
+		return Write(ask("next " + self.place.text()))
+
+	def arrive(self, write):
+		return write.position + (not write.found)
+
+
+class History(gdb.Command):
+	"""history EXPRESSION: all values it had in the recording, with positions, threads and lines."""
+
+	def __init__(self):
+		super().__init__("history", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
+
+	def invoke(self, argument, from_tty):
+		if not argument:
+			raise gdb.GdbError("give an expression that is in memory")
+		place, here = Place(argument), position()
+		lines = ask("history " + place.text()).splitlines()
+		if not lines:
+			print("nothing in the recording changes it")
+		for line in lines:
+			if line == "cut":
+				print("and more")
+				continue
+			write = Write(line)
+			print(f"{'=>' if write.position == here else '  '} {write.position:>12}  thread {write.thread}  "
+				f"{write.value(write.after, place):<20} {write.where()}")
+
+
+# ---- what was called, and what happened ----
+
+class Return(gdb.FinishBreakpoint):
+	"""Where a call comes back: gdb knows it by the caller's frame, so that of a recursive function each has its own."""
+
+	def __init__(self, call):
+		super().__init__(gdb.newest_frame(), internal=True)
+		self.call = call
+
+	def stop(self):
+		if ask("returned") == "yes\n":
+			self.call.returns(self.return_value)
+		return False
+
+
+class Call:
+	"""One call of a function, whose frame is the newest one."""
+
+	def __init__(self):
+		frame = gdb.newest_frame()
+		arguments = ", ".join(f"{symbol.print_name}={self.text(frame, symbol)}" for symbol in self.arguments(frame))
+		self.position, self.what, self.result = position(), f"{frame.name()}({arguments})", "  does not return"
+		older = frame.older()
+		self.stack = int(older.read_register("rsp")) if older is not None and older.is_valid() else None
+		try:
+			self.end = Return(self)
+		except (gdb.error, ValueError, RuntimeError):
+			self.end, self.result = None, ""  # gdb cannot tell where it returns to
+
+	def returns(self, value):
+		self.result = f" = {value.format_string(max_depth=1)}" if value is not None else ""
+		self.stack = None
+
+	def leave(self):
+		"""It will not return any more."""
+		if self.end is not None and self.end.is_valid():
+			self.end.delete()
+
+	@staticmethod
+	def arguments(frame):
+		try:
+			return [symbol for symbol in frame.block() if symbol.is_argument]
+		except RuntimeError:
+			return []
+
+	@staticmethod
+	def text(frame, symbol):
+		try:
+			return frame.read_var(symbol).format_string(max_depth=1)
+		except gdb.error:
+			return "?"
+
+
+@contextlib.contextmanager
+def quiet_signals():
+	"""Nothing stops for a signal meanwhile."""
+	stopping = {}
+	for line in gdb.execute("info signals", to_string=True).splitlines():
+		words = line.split()
+		if len(words) > 3 and words[1] == "Yes" and words[0] not in ("SIGTRAP", "SIGINT"):
+			stopping.setdefault("print" if words[2] == "Yes" else "noprint", []).append(words[0])
+	for names in stopping.values():
+		gdb.execute(f"handle {' '.join(names)} nostop noprint", to_string=True)
+	try:
+		yield
+	finally:
+		for printed, names in stopping.items():
+			gdb.execute(f"handle {' '.join(names)} stop {printed}", to_string=True)
+
+
+class Calls(gdb.Command):
+	"""calls FUNCTION: every call of it in the recording of this thread, with arguments, results and positions."""
+
+	def __init__(self):
+		super().__init__("calls", gdb.COMMAND_STACK, gdb.COMPLETE_SYMBOL)
+
+	def invoke(self, argument, from_tty):
+		if not argument:
+			raise gdb.GdbError("give a function")
+		ask("recorded")
+		try:
+			gdb.decode_line(argument)
+		except gdb.error as error:
+			raise gdb.GdbError(str(error))
+		here, thread, calls = position(), gdb.selected_thread(), []
+		with disabled([point for point in gdb.breakpoints() if point.enabled]), quiet_signals():
+			breakpoint = gdb.Breakpoint(argument, internal=True)
+			breakpoint.silent, breakpoint.thread = True, thread.num
+			try:
+				self.collect(breakpoint, calls)
+			finally:
+				breakpoint.delete()
+				for call in calls:
+					call.leave()
+				go(str(here), thread.ptid[1])
+				for call in calls:
+					print(f"{call.position:>12}  {call.what}{call.result}")
+
+	@staticmethod
+	def collect(breakpoint, calls):
+		"""All of them, in one go. One that has the stack of another which has not returned comes behind a jump out of that one."""
+		go("start")
+		running = {}
+		while True:
+			count = breakpoint.hit_count
+			gdb.execute("continue", to_string=True)
+			if breakpoint.hit_count == count:
+				return
+			call = Call()
+			calls.append(call)
+			if call.stack in running and running[call.stack].stack is not None:
+				running[call.stack].leave()
+			running[call.stack] = call
+
+
+class Events(gdb.Command):
+	"""events [COUNT]: the system calls and signals before and behind this place, COUNT on each side."""
+
+	def __init__(self):
+		super().__init__("events", gdb.COMMAND_STATUS)
+
+	def invoke(self, argument, from_tty):
+		print(ask("events " + argument).rstrip("\n"))
+
+
+class Intervals(gdb.Command):
+	"""intervals: the stretches from one keyframe to the next that there are of this thread."""
+
+	def __init__(self):
+		super().__init__("intervals", gdb.COMMAND_STATUS)
+
+	def invoke(self, argument, from_tty):
+		print(ask("intervals").rstrip("\n"))
+
+
+for command in (Bugnet, Connect, Refuse, When, Seek, Mark, ListMarks, Last, First, NextWrite, History, Calls, Events, ThreadsAt, Intervals):
+	command()

@@ -1,0 +1,467 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "debug/clock.h"
+#include "debug/gdb_session.h"
+#include "debug/places.h"
+#include "debug/whereabouts.h"
+#include "debug/writes.h"
+#include "recording/names.h"
+
+/* ---- where ---- */
+
+static void print_when(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	const struct debugged_thread *t = &d->threads[session->general];
+	struct place place = debugger_place(d, session->general);
+	uint64_t all = t->last.position - t->first.position, time;
+
+	(void)rest;
+	if (!d->recorded) {
+		fprintf(out, "thread %u position %lu now\n", t->recorded->id, place.position);
+		return;
+	}
+	fprintf(out, "thread %u position %lu of %lu to %lu (%.2f%%)", t->recorded->id, place.position,
+	        t->first.position, t->last.position,
+	        all ? 100.0 * (double)(place.position - t->first.position) / (double)all : 100.0);
+	if (clock_at(&d->chronicle, t->recorded->id, place.position, &time))
+		fprintf(out, ", about %.6f s", (double)time / 1e9);
+	fputc('\n', out);
+}
+
+/* The index of a thread, `otherwise` if there is none. */
+static uint32_t find_tid(const struct gdb_session *session, const char *tid, uint32_t otherwise)
+{
+	for (uint32_t i = 0; i < session->debugger->thread_count; i++) {
+		if (gdb_tid(session, i) == atoi(tid))
+			return i;
+	}
+	return otherwise;
+}
+
+/* "PLACE", of the selected thread, or "PLACE TID". */
+static bool parse_where(
+        struct gdb_session *session, char *text, uint32_t *thread, uint64_t *position, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	char why[256], *tid = strchr(text, ' ');
+
+	*thread = tid ? find_tid(session, tid + 1, session->general) : session->general;
+	if (tid)
+		*tid = 0;
+	if (place_parse(d, *thread, text, position, why, sizeof why))
+		return true;
+	fprintf(out, "error: %s\n", why);
+	return false;
+}
+
+/* The move itself is made by a step of gdb, so that gdb knows that everything is another one then. */
+static void arm_seek(struct gdb_session *session, char *rest, FILE *out)
+{
+	session->seeks = parse_where(session, rest, &session->seek_thread, &session->seek, out);
+}
+
+static void print_whereabouts(const struct whereabouts *w, FILE *out)
+{
+	char name[NAME_TEXT_SIZE];
+
+	switch (w->state) {
+	case WHEREABOUTS_TO_COME:
+		fputs("not yet started\n", out);
+		break;
+	case WHEREABOUTS_RUNNING:
+		fputs("running\n", out);
+		break;
+	case WHEREABOUTS_CALL:
+		fprintf(out, "in system call %s\n", syscall_name((uint64_t)w->number, name));
+		break;
+	case WHEREABOUTS_CUT:
+		fputs("its recording ends\n", out);
+		break;
+	case WHEREABOUTS_ENDED:
+		fputs("ended\n", out);
+		break;
+	case WHEREABOUTS_ENDS:
+		fputs("ends\n", out);
+		break;
+	case WHEREABOUTS_DIES:
+		fprintf(out, "killed by %s\n", signal_name((uint32_t)w->number, name));
+		break;
+	case WHEREABOUTS_EXITS:
+		fprintf(out, "exits with status %ld\n", w->number);
+		break;
+	case WHEREABOUTS_UNKNOWN:
+		fputs("cannot be replayed up to here\n", out);
+		break;
+	}
+}
+
+static void print_threads(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	uint32_t thread = session->general;
+	uint64_t position;
+
+	if (*rest && !parse_where(session, rest, &thread, &position, out))
+		return;
+	struct whereabouts *all = *rest ? whereabouts_at(d, thread, position) : whereabouts_now(d);
+	for (uint32_t i = 0; i < d->thread_count; i++) {
+		fprintf(out, "thread %u tid %d position %lu pc %lx state ", d->threads[i].recorded->id,
+		        gdb_tid(session, i), all[i].place.position, all[i].pc);
+		print_whereabouts(&all[i], out);
+	}
+	free(all);
+}
+
+/* gdb does not say which thread it is that goes back: the one it asked about last may be another one. */
+static void select_thread(struct gdb_session *session, char *rest, FILE *out)
+{
+	(void)out;
+	session->selected = find_tid(session, rest, session->selected);
+	line_steps_clear(&session->lines);
+}
+
+static void note_lines(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct line_range range;
+	int read;
+
+	(void)out;
+	line_steps_clear(&session->lines);
+	for (; sscanf(rest, "%lx %lx%n", &range.start, &range.end, &read) == 2; rest += read)
+		vector_push(&session->lines.ranges, range);
+}
+
+/* Has the thread just executed a `ret`? It may have come to where a call returns to in another way: by
+ * longjmp. */
+static void print_returned(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	uint32_t thread = session->general;
+	uint64_t position = debugger_place(d, thread).position;
+	uint8_t code[2] = {0};
+	char why[512];
+
+	(void)rest;
+	if (position <= d->threads[thread].first.position) {
+		fprintf(out, "no\n");
+		return;
+	}
+	const struct standing *before = explorer_go(d->explorer, d->threads[thread].recorded->id,
+	        debugger_about(d, thread, position - 1), why, sizeof why);
+	if (!before) {
+		fprintf(out, "error: %s\n", why);
+		return;
+	}
+	debugger_read(d, thread, before->state.registers.pc, code, sizeof code);
+	explorer_release(d->explorer, before);
+	bool prefixed = code[0] == 0xf2 || code[0] == 0xf3;
+	fprintf(out, "%s\n", (code[prefixed] & 0xfe) == 0xc2 ? "yes" : "no");
+}
+
+/* ---- what it is ---- */
+
+/* For the user, when gdb has opened it. */
+static void print_opened(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	const struct debugged_thread *t = &d->threads[d->current];
+	const struct happening *end = d->recorded ? chronicle_end(&d->chronicle, t->recorded->id) : NULL;
+	struct place place = debugger_place(d, d->current);
+	char name[NAME_TEXT_SIZE];
+
+	(void)rest;
+	if (!d->recorded) {
+		fprintf(out, "The program is recorded. It stands at position %lu; 'continue' lets it run.\n",
+		        debugger_place(d, d->current).position);
+		return;
+	}
+	fprintf(out, "Recording of %lu instructions", t->last.position - t->first.position);
+	if (d->thread_count > 1)
+		fprintf(out, " of this thread, one of %u", d->thread_count);
+	fprintf(out, ". Position %lu.\n", place.position);
+	if (!end || place_compare(place, t->last) < 0)
+		return;
+	if (end->kind == HAPPENED_CUT)
+		fputs("The recording ends here.\n", out);
+	else if (end->end == END_KILLED)
+		fprintf(out, "The program was killed here by signal %s, %s.\n",
+		        signal_name((uint32_t)end->number, name), strsignal((int)end->number));
+	else if (end->end == END_EXIT)
+		fprintf(out, "The program exited here with status %ld.\n", end->number);
+	else
+		fputs("The thread ended here.\n", out);
+}
+
+static void print_path(struct gdb_session *session, char *rest, FILE *out)
+{
+	(void)rest;
+	if (session->debugger->path)
+		fprintf(out, "%s\n", session->debugger->path);
+	else
+		fprintf(out, "error: it has no file\n");
+}
+
+/* ---- who wrote it ---- */
+
+/* "ADDRESS SIZE", in hex and decimal. */
+static bool parse_what(const char *text, struct watch *what, FILE *out)
+{
+	char *end;
+
+	what->kind = WATCH_WRITE;
+	what->address = strtoull(text, &end, 16);
+	what->size = *end == ' ' ? strtoull(end + 1, &end, 10) : 0;
+	if (!*end && what->size && what->address + what->size > what->address)
+		return true;
+	fprintf(out, "error: give an address in hex and a size\n");
+	return false;
+}
+
+static void print_write(struct gdb_session *session, struct watch what, const struct write *write, FILE *out)
+{
+	struct debugger *d = session->debugger;
+
+	char before[24] = "?";
+
+	if (writes_knows_before(write, what))
+		snprintf(before, sizeof before, "%lx", write->before);
+	fprintf(out, "thread %u tid %d position %lu pc %lx address %lx before %s after %lx %s",
+	        d->threads[write->thread].recorded->id, gdb_tid(session, write->thread), write->position,
+	        write->pc, write->address, before, write->after, write->found ? "found" : "stored");
+	const struct happening *call = write->found ? writes_call(d, write) : NULL;
+	char name[NAME_TEXT_SIZE];
+	if (call)
+		fprintf(out, " call %s %lu", syscall_name((uint64_t)call->number, name), call->position);
+	fputc('\n', out);
+}
+
+/* last, next: of all threads, seen from here. */
+static void print_found(struct gdb_session *session, char *rest, FILE *out, enum direction direction)
+{
+	struct watch what;
+	struct write write;
+	char why[512];
+
+	if (!parse_what(rest, &what, out))
+		return;
+	if (writes_find(session->debugger, session->general, what, direction, &write, why, sizeof why))
+		print_write(session, what, &write, out);
+	else if (*why)
+		fprintf(out, "error: %s\n", why);
+	else
+		fprintf(out, "error: nothing in the recording changes it %s\n",
+		        direction == FORWARDS ? "from here on" : "before");
+}
+
+#define KNOWN_MOST 4096
+
+static void print_known(struct gdb_session *session, char *rest, FILE *out)
+{
+	uint8_t bytes[KNOWN_MOST], known[KNOWN_MOST];
+	struct watch what;
+
+	if (!parse_what(rest, &what, out))
+		return;
+	what.size = what.size < KNOWN_MOST ? what.size : KNOWN_MOST;
+	gdb_memory_read(session, what.address, bytes, known, what.size);
+	for (uint64_t i = 0; i < what.size; i++)
+		fputc('0' + known[i], out);
+	fputc('\n', out);
+}
+
+static void print_last(struct gdb_session *session, char *rest, FILE *out)
+{
+	print_found(session, rest, out, BACKWARDS);
+}
+
+static void print_next(struct gdb_session *session, char *rest, FILE *out)
+{
+	print_found(session, rest, out, FORWARDS);
+}
+
+#define HISTORY_MOST 10000
+
+static void print_history(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct watch what;
+	struct writes writes;
+	char why[512];
+
+	if (!parse_what(rest, &what, out))
+		return;
+	if (!writes_list(session->debugger, what, HISTORY_MOST, &writes, why, sizeof why))
+		fprintf(out, "error: %s\n", why);
+	for (uint32_t i = 0; i < writes.items.count; i++)
+		print_write(session, what, &writes.items.items[i], out);
+	if (writes.cut)
+		fprintf(out, "cut\n");
+	writes_deinit(&writes);
+}
+
+/* ---- what happened ---- */
+
+static void print_happening(const struct happening *h, bool here, FILE *out)
+{
+	char name[NAME_TEXT_SIZE];
+
+	fprintf(out, "%s %12lu  ", here ? "=>" : "  ", h->position);
+	switch (h->kind) {
+	case HAPPENED_CALL:
+		fprintf(out, "%s(%#lx, %#lx, %#lx, ...) = %ld\n", syscall_name((uint64_t)h->number, name),
+		        h->arguments[0], h->arguments[1], h->arguments[2], h->result);
+		break;
+	case HAPPENED_SIGNAL:
+		fprintf(out, "--- %s ---\n", signal_name((uint32_t)h->number, name));
+		break;
+	case HAPPENED_END:
+		if (h->end == END_KILLED)
+			fprintf(out, "+++ killed by %s +++\n", signal_name((uint32_t)h->number, name));
+		else
+			fprintf(out, "+++ %s +++\n", h->end == END_EXIT ? "exited" : "ended");
+		break;
+	case HAPPENED_CUT:
+		fprintf(out, "+++ the recording ends +++\n");
+		break;
+	case HAPPENED_ORDER:
+		break;
+	}
+}
+
+#define EVENTS_AROUND 8
+
+/* The system calls and signals before and behind the place; "=>" is the next one. */
+static void print_events(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	uint32_t id = d->threads[session->general].recorded->id;
+	uint64_t here = debugger_place(d, session->general).position, from = here;
+	long around = *rest ? strtol(rest, NULL, 10) : EVENTS_AROUND;
+
+	for (long i = 0; i < around;) {
+		const struct happening *before = chronicle_previous(&d->chronicle, id, from);
+		if (!before)
+			break;
+		from = before->position;
+		i += before->kind != HAPPENED_ORDER;
+	}
+	const struct happening *h = chronicle_next(&d->chronicle, id, from);
+	bool next = true;
+	for (long behind = 0; h && behind < around; h = chronicle_following(&d->chronicle, id, h)) {
+		if (h->kind == HAPPENED_ORDER)
+			continue;
+		behind += h->position >= here;
+		print_happening(h, next && h->position >= here, out);
+		next &= h->position < here;
+	}
+}
+
+/* Where replay can begin. */
+static void print_intervals(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	const struct timeline *timeline = &d->recorded->timeline;
+	const struct chronicle_thread *t = d->threads[session->general].recorded;
+
+	(void)rest;
+	for (size_t i = t->first; i < t->end; i++)
+		fprintf(out, "%12lu to %12lu\n", timeline->stretches[i]->first, timeline->stretches[i]->last);
+}
+
+static void print_statistics(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct explorer_counts counts = explorer_counts(session->debugger->explorer);
+
+	(void)rest;
+	fprintf(out, "%lu moves, %lu forks, %lu instructions, %u processes parked\n", counts.moves,
+	        counts.forks, counts.instructions, counts.parked);
+}
+
+/* For our own commands: from now on gdb says when it is about to call a function; and it is. */
+static void note_script(struct gdb_session *session, char *rest, FILE *out)
+{
+	(void)rest;
+	(void)out;
+	session->scripted = true;
+}
+
+/* `calls` goes through the recording by continuing, which at its end would have the program go on, if that
+ * runs. */
+static void check_recorded(struct gdb_session *session, char *rest, FILE *out)
+{
+	(void)rest;
+	if (session->debugger->live)
+		fprintf(out,
+		        "error: this is for recordings: where the program runs it would have it go on\n");
+}
+
+static void note_call(struct gdb_session *session, char *rest, FILE *out)
+{
+	(void)rest;
+	(void)out;
+	gdb_calls_arm(session);
+}
+
+static const struct monitor {
+	const char *name;
+	void (*function)(struct gdb_session *session, char *rest, FILE *out);
+	const char *help;
+	bool now; /* needs no recording where the program runs */
+} monitors[] = {
+        {"path", print_path, "where the recording is", true},
+        {"opened", print_opened, "what is being debugged", true},
+        {"when", print_when, "where the thread stands", true},
+        {"seek", arm_seek,
+                "POSITION|N%|TIME|start|end [TID]: the next stepi goes there, in this thread or that one",
+                false},
+        {"threads-at", print_threads,
+                "[POSITION|N%|TIME|start|end [TID]]: where every thread is when this thread, or that one, is "
+                "there",
+                false},
+        {"returned", print_returned, "has it just returned from a function?", false},
+        {"thread", select_thread, "TID: the thread that goes back next", true},
+        {"lines", note_lines, "START END ...: the pcs of lines that are gone back over next", true},
+        {"known", print_known, "ADDRESS SIZE: 0 or 1 for each byte of memory, up to 4096 of them", true},
+        {"last", print_last, "ADDRESS SIZE: who changed it last before here", false},
+        {"next", print_next, "ADDRESS SIZE: who changes it next", false},
+        {"history", print_history, "ADDRESS SIZE: all who change it", false},
+        {"events", print_events, "[COUNT]: system calls and signals around here", false},
+        {"intervals", print_intervals, "the keyframes of this thread", false},
+        {"recorded", check_recorded, "an error where the program runs", true},
+        {"script", note_script, "gdb says when it calls a function", true},
+        {"call", note_call, "it does", true},
+        {"statistics", print_statistics, "what it took to come here", false},
+};
+
+static void execute(struct gdb_session *session, char *command, FILE *out)
+{
+	char *rest = command + strcspn(command, " "), why[512];
+
+	if (*rest)
+		*rest++ = 0;
+	for (unsigned i = 0; i < sizeof monitors / sizeof *monitors; i++) {
+		if (strcmp(command, monitors[i].name) != 0)
+			continue;
+		if (monitors[i].now || debugger_recall(session->debugger, why, sizeof why))
+			monitors[i].function(session, rest, out);
+		else
+			fprintf(out, "error: %s\n", why);
+		return;
+	}
+	for (unsigned i = 0; i < sizeof monitors / sizeof *monitors; i++)
+		fprintf(out, "monitor %s: %s\n", monitors[i].name, monitors[i].help);
+}
+
+void gdb_monitor(struct gdb_session *session, char *command, FILE *out)
+{
+	uint32_t general = session->general;
+
+	if (*command == '@') {
+		session->general = find_tid(session, command + 1, general);
+		command += strcspn(command, " ");
+		command += *command == ' ';
+	}
+	execute(session, command, out);
+	session->general = general;
+}

@@ -1,0 +1,311 @@
+#include "record/control.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DIRECTORY_SIZE (sizeof((struct sockaddr_un *)NULL)->sun_path - 32)
+#define PATIENCE_MS    100 /* with somebody who does not take his answer */
+
+/* ---- where ---- */
+
+static bool is_ours(const char *directory)
+{
+	struct stat status;
+
+	return lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid();
+}
+
+/* A directory that nobody else can put anything into. */
+static bool make_directory(char directory[DIRECTORY_SIZE], const char *parent, const char *name)
+{
+	struct stat status;
+
+	if (snprintf(directory, DIRECTORY_SIZE, "%s/%s", parent, name) >= (int)DIRECTORY_SIZE)
+		return false;
+	if (mkdir(directory, 0700) < 0 && errno != EEXIST)
+		return false;
+	return is_ours(directory) && lstat(directory, &status) == 0 && !(status.st_mode & 022);
+}
+
+static bool find_directory(char directory[DIRECTORY_SIZE])
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char name[32], users[32];
+
+	if (runtime && *runtime == '/' && is_ours(runtime) && make_directory(directory, runtime, "bugnet"))
+		return true;
+	snprintf(users, sizeof users, "/run/user/%u", geteuid());
+	if (is_ours(users) && make_directory(directory, users, "bugnet"))
+		return true;
+	snprintf(name, sizeof name, "bugnet-%u", geteuid());
+	return make_directory(directory, "/tmp", name);
+}
+
+/* ---- the supervisor's side ---- */
+
+/* A socket that answers from the moment on that it can be seen: one that does not is taken for a dead one's.
+ */
+static bool bind_and_listen(int fd, const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (snprintf(address.sun_path, sizeof address.sun_path, "%s.new", path) >=
+	        (int)sizeof address.sun_path)
+		return false;
+	unlink(address.sun_path); /* of another program that had this pid */
+	mode_t mask = umask(0177);
+	bool done = bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+	            listen(fd, CONTROL_CALLERS) == 0 && rename(address.sun_path, path) == 0;
+	umask(mask);
+	return done;
+}
+
+static bool watch(const struct control *control, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	return epoll_ctl(control->events, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void control_open(struct control *control, pid_t pid)
+{
+	char directory[DIRECTORY_SIZE];
+
+	*control = (struct control){.fd = -1, .events = -1};
+	if (!find_directory(directory))
+		return;
+	snprintf(control->path, sizeof control->path, "%s/%d.sock", directory, pid);
+	control->events = epoll_create1(EPOLL_CLOEXEC);
+	control->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (control->events < 0 || control->fd < 0 || !bind_and_listen(control->fd, control->path) ||
+	        !watch(control, control->fd))
+		control_close(control);
+}
+
+void control_close(struct control *control)
+{
+	if (control->fd >= 0) {
+		unlink(control->path);
+		close(control->fd);
+	}
+	while (control->caller_count > 0)
+		close(control->callers[--control->caller_count]);
+	if (control->events >= 0)
+		close(control->events);
+	control->fd = control->events = -1;
+}
+
+static bool may_ask(int client)
+{
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+
+	return getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static void limit_answers(int client)
+{
+	struct timeval time = {0, PATIENCE_MS * 1000};
+
+	setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+static void remove_caller(struct control *control, unsigned number)
+{
+	epoll_ctl(control->events, EPOLL_CTL_DEL, control->callers[number], NULL);
+	control->caller_count--;
+	memmove(&control->callers[number], &control->callers[number + 1],
+	        (control->caller_count - number) * sizeof *control->callers);
+}
+
+/* Who has been silent for longest makes room. */
+static void add_caller(struct control *control, int client)
+{
+	if (control->caller_count == CONTROL_CALLERS) {
+		int silent = control->callers[0];
+
+		remove_caller(control, 0);
+		close(silent);
+	}
+	if (!may_ask(client) || !watch(control, client)) {
+		close(client);
+		return;
+	}
+	limit_answers(client);
+	control->callers[control->caller_count++] = client;
+}
+
+int control_next(struct control *control, char request[CONTROL_PACKET])
+{
+	int client;
+
+	while (control->fd >= 0 && (client = accept4(control->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		add_caller(control, client);
+	for (unsigned i = 0; i < control->caller_count;) {
+		client = control->callers[i];
+		ssize_t size = recv(client, request, CONTROL_PACKET - 1, MSG_DONTWAIT);
+
+		if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+			i++;
+			continue;
+		}
+		remove_caller(control, i);
+		if (size > 0) {
+			request[size] = 0;
+			return client;
+		}
+		close(client);
+	}
+	return -1;
+}
+
+void control_answer(int client, const char *format, ...)
+{
+	char text[CONTROL_PACKET];
+	va_list arguments;
+
+	va_start(arguments, format);
+	int size = vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (size >= (int)sizeof text)
+		size = (int)sizeof text - 1;
+	send(client, text, (size_t)size, MSG_NOSIGNAL);
+	close(client);
+}
+
+void control_tell_progress(int client, uint64_t done, uint64_t total)
+{
+	char text[64];
+	int size = snprintf(text, sizeof text, "progress\n%lu %lu\n", done, total);
+
+	send(client, text, (size_t)size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* ---- the other side ---- */
+
+/* Was it only told how far the answer is? */
+static bool take_progress(const char *packet, struct progress *progress)
+{
+	unsigned long done, total;
+
+	if (sscanf(packet, "progress\n%lu %lu\n", &done, &total) != 2)
+		return false;
+	if (progress) {
+		progress_set_total(progress, total);
+		progress_add(progress, done > progress->done ? done - progress->done : 0);
+	}
+	return true;
+}
+
+static ssize_t receive_answer(int fd, char answer[CONTROL_PACKET], struct progress *progress)
+{
+	ssize_t size;
+
+	do {
+		size = recv(fd, answer, CONTROL_PACKET - 1, 0);
+		answer[size > 0 ? size : 0] = 0;
+	} while (size > 0 && take_progress(answer, progress));
+	return size;
+}
+
+bool control_ask(
+        const char *path, const char *request, char answer[CONTROL_PACKET], struct progress *progress)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	ssize_t size = -1;
+
+	if (fd < 0)
+		return false;
+	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+	if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+	        send(fd, request, strlen(request), MSG_NOSIGNAL) >= 0)
+		size = receive_answer(fd, answer, progress);
+	else if (errno == ECONNREFUSED)
+		unlink(path); /* who had it was killed */
+	close(fd);
+	return size > 0;
+}
+
+static bool each_in(const char *directory, bool (*found)(void *context, const char *path), void *context)
+{
+	DIR *entries = opendir(directory);
+	char path[PATH_MAX];
+	bool done = false;
+
+	for (struct dirent *entry; entries && !done && (entry = readdir(entries));) {
+		size_t size = strlen(entry->d_name);
+		if (size <= 5 || strcmp(entry->d_name + size - 5, ".sock") != 0)
+			continue;
+		if (snprintf(path, sizeof path, "%s/%s", directory, entry->d_name) < PATH_MAX)
+			done = found(context, path);
+	}
+	if (entries)
+		closedir(entries);
+	return done;
+}
+
+/* DIRECTORY/PREFIX*: as each_in, below "/NAME" of these. For root, who may ask anybody. */
+static bool each_user(const char *directory, const char *prefix, const char *name,
+        bool (*found)(void *context, const char *path), void *context)
+{
+	DIR *entries = opendir(directory);
+	char path[PATH_MAX];
+	bool done = false;
+
+	for (struct dirent *entry; entries && !done && (entry = readdir(entries));) {
+		if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)) != 0)
+			continue;
+		if (snprintf(path, sizeof path, "%s/%s%s", directory, entry->d_name, name) < PATH_MAX)
+			done = each_in(path, found, context);
+	}
+	if (entries)
+		closedir(entries);
+	return done;
+}
+
+bool control_each(bool (*found)(void *context, const char *path), void *context)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char path[PATH_MAX];
+
+	if (runtime && *runtime == '/') {
+		snprintf(path, sizeof path, "%s/bugnet", runtime);
+		if (each_in(path, found, context))
+			return true;
+	}
+	if (geteuid() == 0)
+		return each_user("/run/user", "", "/bugnet", found, context) ||
+		       each_user("/tmp", "bugnet-", "", found, context);
+	snprintf(path, sizeof path, "/run/user/%u/bugnet", geteuid());
+	if (each_in(path, found, context))
+		return true;
+	snprintf(path, sizeof path, "/tmp/bugnet-%u", geteuid());
+	return each_in(path, found, context);
+}
+
+/* Who is saving answers when that is done, by going. */
+static bool wait_for(void *context, const char *path)
+{
+	char answer[CONTROL_PACKET];
+
+	(void)context;
+	control_ask(path, "wait", answer, NULL);
+	return false;
+}
+
+void control_wait_for_savers(void)
+{
+	control_each(wait_for, NULL);
+}

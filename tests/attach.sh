@@ -1,0 +1,286 @@
+#!/bin/bash
+# The attach suite: programs that run already are recorded, and let go again, and do not notice.
+#
+# PATTERN selects tests by name. ROUNDS (12) says how often the program with threads in all kinds of places is attached to
+# and let go of.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+PATTERN=${PATTERN:-*}
+need_launch || exit 2
+new_work_directory
+"$root/tests/build-program" "$root/tests/programs/support/attached.c" "$work/attached" || {
+	failed attach "tests/programs/support/attached.c does not compile"
+	exit 0
+}
+export XDG_RUNTIME_DIR=$work/run
+mkdir -m 700 "$XDG_RUNTIME_DIR"
+
+# begin [ARGUMENT]: the program runs as $pid, until `end`
+begin() {
+	rm -f "$work/input" "$work/out"
+	mkfifo "$work/input"
+	"$work/attached" "$@" <"$work/input" >"$work/out" 2>"$work/err" &
+	pid=$!
+	exec 9>"$work/input"
+	wait_until 30 grep -q ready "$work/out"
+}
+
+end() {
+	exec 9>&-
+	wait "$pid"
+	status=$?
+}
+
+# attach OPTION...: until the recorder says that it records; its process is $recorder
+attach() {
+	rm -f "$work/it.bug" "$work/record.err"
+	"$BUGNET" record --pid "$pid" -o "$work/it.bug" "$@" </dev/null >"$work/record.out" 2>"$work/record.err" 9>&- &
+	recorder=$!
+	wait_until 30 grep -q '^bugnet: recording process' "$work/record.err"
+}
+
+# What must be as it was: mappings of ours, descriptors, signals that are caught, blocked and ignored.
+traces() {
+	grep -c memfd:bugnet "/proc/$pid/maps"
+	ls "/proc/$pid/fd"
+	grep -E '^Sig(Blk|Ign|Cgt)' "/proc/$pid/status"
+}
+
+detach() {
+	"$BUGNET" detach "$pid" >"$work/detach.out" 2>"$work/detach.err" && wait "$recorder"
+}
+
+# It ends while it is recorded, by itself or by a signal.
+for how in exit 6 15; do
+	wanted "end-$how" || continue
+	if [ "$how" = exit ]; then begin; else begin "$how"; fi
+	attach || failed "attach/end-$how" "cannot attach" "$work/record.err"
+	sleep 0.3
+	end
+	wait "$recorder"
+	expected=5
+	[ "$how" = exit ] || expected=$((128 + how))
+	if [ "$status" -ne "$expected" ] || [ "$(paste -sd' ' "$work/out")" != 'ready done' ] || [ -s "$work/err" ]; then
+		failed "attach/end-$how" "status $status instead of $expected" "$work/err"
+	else
+		ok "attach/end-$how"
+		expect_exact "attach/end-$how replay" "$work/it.bug"
+	fi
+done
+
+# Again and again.
+if wanted rounds; then
+	begin
+	traces >"$work/before"
+	why=
+	for ((round = 1; round <= ${ROUNDS:-12}; round++)); do
+		attach || why="cannot attach in round $round: $(tail -n1 "$work/record.err")"
+		[ -n "$why" ] || sleep 0.1$((RANDOM % 10))
+		[ -n "$why" ] || detach || why="cannot detach in round $round: $(tail -n1 "$work/detach.err")"
+		kill -0 "$pid" 2>/dev/null || why="the program ended in round $round"
+		[ -z "$why" ] || break
+		traces >"$work/after"
+		cmp -s "$work/before" "$work/after" || why="something is left in round $round: $(diff "$work/before" "$work/after" | paste -sd' ')"
+		[ -z "$why" ] || break
+		if [ $((round % 4)) -eq 1 ]; then
+			expect_exact "attach/rounds-$round" "$work/it.bug"
+		fi
+	done
+	end
+	if [ -z "$why" ] && [ "$status" -ne 5 ]; then
+		why="status $status"
+	fi
+	if [ -z "$why" ]; then ok attach/rounds; else failed attach/rounds "$why" "$work/err"; fi
+fi
+
+# What a program does that was started by the recorder, and is let go, it does natively.
+if wanted started; then
+	rm -f "$work/input" "$work/it.bug" "$work/out"
+	mkfifo "$work/input"
+	"$BUGNET" record -o "$work/it.bug" -- "$work/attached" <"$work/input" >"$work/out" 2>"$work/err" &
+	pid=$!
+	exec 9>"$work/input"
+	wait_until 30 grep -q ready "$work/out"
+	if ! "$BUGNET" detach "$pid" 2>"$work/detach.err"; then
+		failed attach/started "cannot detach" "$work/detach.err"
+	elif grep -q memfd:bugnet "/proc/$pid/maps"; then
+		failed attach/started "memory of ours is left"
+	else
+		ok attach/started
+	fi
+	end
+	if [ "$status" -eq 5 ]; then ok attach/started-end; else failed attach/started-end "status $status" "$work/err"; fi
+	expect_exact attach/started-replay "$work/it.bug"
+fi
+
+# wait_for NAME PROGRAM PREFIX: the next start of PROGRAM is recorded, not who runs it already. PREFIX: who starts both.
+wait_for() {
+	local name=attach/$1 program=$2 prefix=$3 bugnet=$BUGNET file=$work/it.bug first status
+	[ -z "$prefix" ] || bugnet=$work/bugnet file=$work/his/waited.bug
+	rm -f "$work/input" "$work/first-input" "$work/out" "$work/first.out" "$work/record.err" "$file"
+	mkfifo "$work/input" "$work/first-input"
+	$prefix "$work/attached" <"$work/first-input" >"$work/first.out" 2>"$work/first.err" &
+	first=$!
+	exec 8>"$work/first-input"
+	wait_until 30 grep -q ready "$work/first.out"
+	$prefix "$bugnet" record --wait-for "$program" -o "$file" </dev/null >"$work/record.out" 2>"$work/record.err" 8>&- &
+	recorder=$!
+	wait_until 30 grep -q '^bugnet: waiting for' "$work/record.err"
+	$prefix "$work/attached" <"$work/input" >"$work/out" 2>"$work/err" 8>&- &
+	pid=$!
+	exec 9>"$work/input"
+	if ! wait_until 30 grep -q "^bugnet: recording process $pid;" "$work/record.err"; then
+		failed "$name" "process $pid is not recorded" "$work/record.err"
+		kill $recorder
+	fi
+	wait_until 30 grep -q ready "$work/out"
+	end
+	wait $recorder
+	exec 8>&-
+	wait $first
+	first=$?
+	if [ "$status" -eq 5 ] && [ $first -eq 5 ] && [ -s "$file" ]; then
+		expect_exact "$name" "$file"
+	else
+		failed "$name" "status $status" "$work/record.err"
+	fi
+}
+
+wanted wait-for-path && wait_for wait-for-path "$work/attached" ""
+# Found in $PATH, and found nowhere.
+wanted wait-for-name && PATH=$work:$PATH wait_for wait-for-name attached ""
+wanted wait-for-any && wait_for wait-for-any attached ""
+
+# What systemd says of the units.
+if wanted units && command -v systemd-analyze >/dev/null; then
+	mkdir -p "$work/units/web.service.d"
+	sed "s|/usr/local/bin/bugnet|$BUGNET|" "$root/systemd/bugnet@.service" >"$work/units/bugnet@usr-bin-true.service"
+	sed "s|/usr/local/bin/bugnet|$BUGNET|" "$root/systemd/front.conf" >"$work/units/web.service.d/bugnet.conf"
+	printf '[Service]\nExecStart=/bin/true\n' >"$work/units/web.service"
+	if timeout 60 systemd-analyze verify --man=no "$work/units/bugnet@usr-bin-true.service" "$work/units/web.service" >"$work/units.out" 2>&1 &&
+		[ ! -s "$work/units.out" ]; then
+		ok attach/units
+	else
+		failed attach/units "systemd does not understand them" "$work/units.out"
+	fi
+elif wanted units; then
+	skipped attach/units "no systemd-analyze"
+fi
+
+# ^C, and the recorder's own end.
+for signal in INT TERM HUP; do
+	wanted "recorder-$signal" || continue
+	begin
+	attach
+	kill -$signal "$recorder"
+	wait "$recorder"
+	left=$(grep -c memfd:bugnet "/proc/$pid/maps")
+	end
+	if [ "$status" -eq 5 ] && [ "$left" -eq 0 ] && [ -s "$work/it.bug" ]; then
+		ok "attach/recorder-$signal"
+	else
+		failed "attach/recorder-$signal" "status $status, $left mappings left" "$work/record.err"
+	fi
+done
+if wanted recorder-KILL; then
+	begin
+	attach
+	kill -KILL "$recorder"
+	sleep 0.2
+	end
+	if [ "$status" -eq 5 ]; then ok attach/recorder-KILL; else failed attach/recorder-KILL "status $status" "$work/err"; fi
+fi
+
+# An ordinary user, with a process of his own; nobody else's runtime directory.
+if wanted ordinary && [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+	chmod 711 "$work"
+	cp "$BUGNET" "$work/bugnet"
+	mkdir -m 700 "$work/his"
+	chown 65534:65534 "$work/his"
+	ours=$XDG_RUNTIME_DIR
+	XDG_RUNTIME_DIR=$work/his
+	his="setpriv --reuid 65534 --regid 65534 --clear-groups"
+	rm -f "$work/input" "$work/out"
+	mkfifo "$work/input"
+	$his "$work/attached" <"$work/input" >"$work/out" 2>"$work/err" &
+	pid=$!
+	exec 9>"$work/input"
+	wait_until 30 grep -q ready "$work/out"
+	$his "$work/bugnet" record --pid "$pid" -o "$work/his/it.bug" </dev/null >"$work/record.out" 2>"$work/record.err" 9>&- &
+	recorder=$!
+	wait_until 30 grep -q '^bugnet: recording process' "$work/record.err"
+	sleep 0.3
+	why=
+	$his "$work/bugnet" save -o "$work/his/saved.bug" "$pid" >"$work/save.out" 2>&1 || why="cannot save: $(tail -n1 "$work/save.out")"
+	$his "$work/bugnet" detach "$pid" 2>"$work/detach.err" || why=${why:-"cannot detach: $(tail -n1 "$work/detach.err")"}
+	wait "$recorder"
+	end
+	[ "$status" -eq 5 ] || why=${why:-"status $status"}
+	if [ -z "$why" ]; then ok attach/ordinary; else failed attach/ordinary "$why" "$work/record.err"; fi
+	expect_exact attach/ordinary-replay "$work/his/it.bug"
+	expect_exact attach/ordinary-saved "$work/his/saved.bug"
+	wait_for wait-for-ordinary "$work/attached" "$his"
+	XDG_RUNTIME_DIR=$ours
+fi
+
+# refused NAME TEXT OPTION...: it is not attached to, for this reason
+refused() {
+	local name=attach/$1 text=$2
+	shift 2
+	timeout 20 "$BUGNET" record -o "$work/refused.bug" "$@" </dev/null >"$work/refused.out" 2>"$work/refused.err"
+	local status=$?
+	if [ $status -eq 125 ] && grep -q "$text" "$work/refused.err" && [ ! -e "$work/refused.bug" ]; then
+		ok "$name"
+	else
+		failed "$name" "status $status" "$work/refused.err"
+	fi
+}
+
+if wanted refused; then
+	sleep 1000 &
+	sleeper=$!
+	refused refused-nobody 'no such process' --pid 4194300
+	refused refused-word 'no number of a process' --pid one
+	refused refused-program 'takes no program' --pid $sleeper -- true
+	refused refused-cpu 'knows the CPU' --cpu x86-64-v2 --pid $sleeper
+	refused refused-kernel 'thread of the kernel\|cannot tell what it runs' --pid 2
+	kill -STOP $sleeper
+	wait_until 10 grep -q '^State:.T' /proc/$sleeper/status
+	refused refused-stopped 'it is stopped' --pid $sleeper
+	kill -CONT $sleeper
+	if command -v strace >/dev/null; then
+		strace -qq -o "$work/trace" -p $sleeper 2>"$work/strace.err" &
+		tracer=$!
+		wait_until 10 grep -q '^TracerPid:.[1-9]' /proc/$sleeper/status
+		refused refused-traced "process $tracer traces it" --pid $sleeper
+		kill $tracer
+		wait $tracer
+	fi
+	if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+		chmod 711 "$work"
+		cp "$BUGNET" "$work/bugnet"
+		(BUGNET="setpriv --reuid 65534 --regid 65534 --clear-groups $work/bugnet" &&
+			timeout 20 $BUGNET record -o /tmp/refused-$$.bug --pid $sleeper) >"$work/refused.out" 2>"$work/refused.err" </dev/null
+		if [ $? -eq 125 ] && grep -q 'yours' "$work/refused.err"; then
+			ok attach/refused-other
+		else
+			failed attach/refused-other "another user's process is not refused" "$work/refused.err"
+		fi
+	fi
+	begin
+	attach
+	refused refused-recorded 'bugnet runs it already' --pid "$pid"
+	refused refused-thread 'it is a thread of process' --pid "$(ls "/proc/$pid/task" | sort -n | sed -n 2p)"
+	detach
+	end
+	if [ "$status" -eq 5 ]; then ok attach/refused-untouched; else failed attach/refused-untouched "status $status" "$work/err"; fi
+	"$BUGNET" detach $sleeper >"$work/detach.out" 2>"$work/detach.err"
+	if [ $? -eq 125 ] && grep -q 'is not being recorded' "$work/detach.err"; then
+		ok attach/detach-nobody
+	else
+		failed attach/detach-nobody "no such error" "$work/detach.err"
+	fi
+	kill $sleeper
+	wait $sleeper 2>/dev/null
+fi
+exit 0
