@@ -2,6 +2,7 @@
  * An object is freed while another thread still uses it.
  *
  * race: reader() destroyer()
+ * freed: destroyer() reader()
  * allocated: main()
  */
 #include "race.h"
