@@ -135,10 +135,14 @@ size_t debugger_read(struct debugger *debugger, uint32_t thread, uint64_t addres
 void debugger_read_known(struct debugger *debugger, uint32_t thread, uint64_t address, uint8_t *to,
         uint8_t *known, size_t size);
 
-/* The same without replaying anything for it: what the files have, and threads that were looked at where they
- * stand. Notes which bytes are known. */
-void debugger_read_here(struct debugger *debugger, uint32_t thread, uint64_t address, uint8_t *to,
-        uint8_t *known, size_t size);
+/* A line of it without replaying anything: what the files have, and what all agree about who were looked at
+ * where they stand. Returns which bytes are known. */
+uint64_t debugger_read_here(
+        struct debugger *debugger, uint32_t thread, uint64_t line, uint8_t to[EVENT_LINE_BYTES]);
+/* Looks at those other threads that may know memory. */
+void debugger_look_around(struct debugger *debugger, uint32_t thread);
+/* Is memory the program's own, which runs, as it is? */
+bool debugger_shows_program(const struct debugger *debugger);
 /* Has no file anything but zero there, at first? */
 bool debugger_is_blank(const struct debugger *debugger, uint64_t address);
 

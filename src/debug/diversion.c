@@ -26,11 +26,11 @@
 
 /* ---- memory ---- */
 
-static struct diverted_line *find_line(const struct diversion *diversion, uint64_t address)
+static struct diverted_line *find_line(const diverted_lines *lines, uint64_t address)
 {
-	for (uint32_t i = 0; i < diversion->lines.count; i++) {
-		if (diversion->lines.items[i].address == address)
-			return &diversion->lines.items[i];
+	for (uint32_t i = lines->count; i-- > 0;) {
+		if (lines->items[i].address == address)
+			return &lines->items[i];
 	}
 	return NULL;
 }
@@ -38,7 +38,7 @@ static struct diverted_line *find_line(const struct diversion *diversion, uint64
 /* What the copy itself knows, or what is known of the recording. */
 static uint64_t read_line(struct diversion *diversion, uint64_t address, uint8_t bytes[LINE])
 {
-	const struct diverted_line *line = find_line(diversion, address);
+	const struct diverted_line *line = find_line(&diversion->lines, address);
 	struct debugger *d = diversion->debugger;
 	uint8_t known[EVENT_LINE_BYTES] = {0};
 	uint64_t mask = 0;
@@ -71,7 +71,7 @@ void diversion_write(struct diversion *diversion, uint64_t address, const uint8_
 {
 	for (size_t i = 0; i < size; i++) {
 		uint64_t at = (address + i) & -LINE;
-		struct diverted_line *line = find_line(diversion, at);
+		struct diverted_line *line = find_line(&diversion->lines, at);
 		if (!line) {
 			struct diverted_line new = {.address = at};
 			new.known = read_line(diversion, at, new.bytes);
@@ -107,24 +107,40 @@ static bool stops(void *context, uint64_t pc)
 }
 
 /* The lines that were written are in the copy; and nothing can be replayed now, so only what is there is
- * looked at. */
+ * looked at, and what was looked for where that was not enough. */
 static uint64_t give_line(void *context, uint64_t address, uint8_t bytes[LINE], uint64_t *blank)
 {
 	struct diversion *diversion = context;
-	uint8_t known[EVENT_LINE_BYTES] = {0};
-	uint64_t mask = 0;
+	const struct diverted_line *found = find_line(&diversion->found, address);
 
 	*blank = 0;
 	if (address - ROOM < diversion->mapped) {
 		memset(bytes, 0, LINE);
 		return UINT64_MAX;
 	}
-	debugger_read_here(diversion->debugger, diversion->thread, address, bytes, known, LINE);
-	for (unsigned i = 0; i < LINE; i++) {
-		mask |= (uint64_t)known[i] << i;
-		*blank |= (uint64_t)(!known[i] && debugger_is_blank(diversion->debugger, address + i)) << i;
-	}
-	return mask;
+	if (!found)
+		return debugger_read_here(diversion->debugger, diversion->thread, address, bytes);
+	for (unsigned i = 0; i < LINE; i++)
+		*blank |= (uint64_t)debugger_is_blank(diversion->debugger, address + i) << i;
+	*blank &= ~found->known;
+	memcpy(bytes, found->bytes, LINE);
+	return found->known;
+}
+
+/* It stands where it needs the line: what gdb would show of it is looked for. False: it was already. */
+static bool look_for(struct diversion *diversion, uint64_t address)
+{
+	struct diverted_line line = {.address = address & -LINE};
+	uint8_t known[EVENT_LINE_BYTES];
+
+	if (find_line(&diversion->found, line.address))
+		return false;
+	debugger_read_known(
+	        diversion->debugger, diversion->thread, line.address, line.bytes, known, sizeof line.bytes);
+	for (unsigned i = 0; i < LINE; i++)
+		line.known |= (uint64_t)(known[i] != 0) << i;
+	vector_push(&diversion->found, line);
+	return true;
 }
 
 static uint64_t write_out(struct diversion *diversion, int memory, uint64_t address, uint64_t size)
@@ -234,7 +250,9 @@ static bool run_piece(struct diversion *diversion, uint64_t instructions, unsign
 		lines[i].address = diversion->lines.items[i].address;
 		memcpy(lines[i].words, diversion->lines.items[i].bytes, LINE);
 	}
-	const struct standing *standing = explorer_divert(d->explorer, from, &diversion->state, lines,
+	/* What the thread knows may not be what is there: see debugger_read_known. */
+	bool empty = !diversion->standing && (d->thread_count > 1 || debugger_shows_program(d));
+	const struct standing *standing = explorer_divert(d->explorer, from, &diversion->state, empty, lines,
 	        diversion->lines.count, instructions, &world, why_stopped, detail, why, why_size);
 	free(lines);
 	if (!standing)
@@ -261,6 +279,8 @@ void diversion_run(struct diversion *diversion, bool step, struct stop *stop)
 			give_up(stop, SIGABRT, "%s", why);
 			return;
 		}
+		if (why_stopped == DIVERTED_UNKNOWN && look_for(diversion, detail))
+			why_stopped = DIVERTED_LONG;
 		if (why_stopped == DIVERTED_LONG && d->interrupted && d->interrupted(d->context)) {
 			give_up(stop, SIGINT, "it was interrupted");
 			return;
@@ -289,6 +309,8 @@ bool diversion_begin(struct diversion *diversion, struct debugger *debugger, uin
 	diversion->debugger = debugger;
 	diversion->thread = thread;
 	diversion->state = standing->state;
+	if (!debugger_shows_program(debugger))
+		debugger_look_around(debugger, thread);
 	return true;
 }
 
@@ -297,6 +319,7 @@ void diversion_end(struct diversion *diversion)
 	if (diversion->standing)
 		explorer_drop(diversion->debugger->explorer, diversion->standing);
 	vector_free(&diversion->lines);
+	vector_free(&diversion->found);
 	diversion->debugger = NULL;
 	diversion->standing = NULL;
 	diversion->mapped = 0;

@@ -17,14 +17,16 @@ struct diverted_line {
 	uint8_t bytes[EVENT_LINE_BYTES];
 	uint64_t known;
 };
+typedef VECTOR(struct diverted_line) diverted_lines;
 
 struct diversion {
 	struct debugger *debugger; /* NULL: there is none */
 	uint32_t thread;
 	struct state state;
-	const struct standing *standing;    /* where the copy stopped, or NULL: it has not run yet */
-	VECTOR(struct diverted_line) lines; /* of memory that was written since */
-	uint64_t mapped;                    /* so much memory has it got */
+	const struct standing *standing; /* where the copy stopped, or NULL: it has not run yet */
+	diverted_lines lines;            /* of memory that was written since */
+	diverted_lines found;            /* what the recording has where it was not at hand */
+	uint64_t mapped;                 /* so much memory has it got */
 	void (*output)(void *context, const char *bytes, size_t size);
 	void *context;
 };

@@ -8,6 +8,7 @@
  * then calls the function: so the copy lingers, and is used again if what the last call returned is written
  * to.
  */
+#include <signal.h>
 #include <string.h>
 
 #include "debug/gdb_session.h"
@@ -63,8 +64,12 @@ static bool begin(struct gdb_session *session)
 
 	if (is_on(session))
 		return session->copy.thread == session->general;
-	if (!session->armed || !debugger_recall(session->debugger, why, sizeof why))
+	if (!session->armed)
 		return false;
+	if (!debugger_recall(session->debugger, why, sizeof why)) {
+		fprintf(stderr, "bugnet: there can be no copy to call functions in: %s\n", why);
+		return false;
+	}
 	if (!session->lingers || !session->wanted || session->copy.thread != session->general)
 		drop(session);
 	session->stopped = session->last;
@@ -221,13 +226,39 @@ static bool is_called(const struct gdb_session *session)
 	return copy->standing || (standing && standing->state.registers.pc != copy->state.registers.pc);
 }
 
-bool gdb_calls_run(struct gdb_session *session, bool step)
+/* gdb has a thread that stands at a breakpoint step over it before it calls a function in another one. In a
+ * copy nobody but the thread of the call goes on; and if that stopped instead, gdb would abort. */
+static void refuse_step(struct gdb_session *session, uint32_t thread)
+{
+	struct stop *stop = &session->last;
+
+	*stop = (struct stop){.kind = STOP_SIGNAL, .signal = SIGABRT};
+	stop->thread = session->debugger->threads[thread].recorded->id;
+	snprintf(stop->why, sizeof stop->why,
+	        "another thread is at a breakpoint, and gdb would step that one first; 'set "
+	        "scheduler-locking "
+	        "on' keeps it from doing so");
+	session->refused = thread;
+}
+
+uint32_t gdb_calls_stopped(const struct gdb_session *session)
+{
+	if (!session->copy.debugger)
+		return session->debugger->current;
+	return session->refused == NO_INDEX ? session->copy.thread : session->refused;
+}
+
+bool gdb_calls_run(struct gdb_session *session, uint32_t thread, bool step)
 {
 	if (!is_on(session) || !is_called(session)) {
 		gdb_calls_end(session);
 		return false;
 	}
-	diversion_run(&session->copy, step, &session->last);
+	session->refused = NO_INDEX;
+	if (thread != session->copy.thread)
+		refuse_step(session, thread);
+	else
+		diversion_run(&session->copy, step, &session->last);
 	session->returned = session->copy.state.registers.gpr[RAX];
 	if (session->last.kind == STOP_SIGNAL) {
 		char text[600];

@@ -204,10 +204,18 @@ gdb.execute("set stack-cache off") # it would ask for lines, and take what is fi
 
 # ---- calls ----
 
+locking = []
+
+
 def note_call(event):
-	"""Functions are called in a copy, where memory may be written; nowhere else."""
+	"""Functions are called in a copy, where memory may be written; nowhere else. One thread runs in it: gdb would have others go first
+that stand at a breakpoint."""
 	if isinstance(event, gdb.InferiorCallPreEvent):
 		ask("call")
+		locking.append(gdb.parameter("scheduler-locking"))
+		gdb.execute("set scheduler-locking on")
+	elif locking:
+		gdb.execute(f"set scheduler-locking {locking.pop()}")
 
 
 gdb.events.inferior_call.connect(note_call)

@@ -273,8 +273,11 @@ static void reply_stop(struct gdb_session *session)
 		signal = 2;
 	else if (session->switched)
 		signal = 0; /* no trap of this thread's that gdb would look for a reason of */
-	session->general = session->copy.debugger ? session->copy.thread : session->debugger->current;
-	session->selected = NO_INDEX;
+	session->general = gdb_calls_stopped(session);
+	/* Where gdb names the thread that goes, it may be another one than the user's, which it has step over
+	 * a breakpoint before. */
+	if (session->continued == NO_INDEX || session->continued == session->selected)
+		session->selected = NO_INDEX;
 	session->child = stop->kind == STOP_FORK ? (int)stop->happening->result : 0;
 	session->of_child = false;
 	fprintf(out, "T%02x", signal);
@@ -357,7 +360,7 @@ static void stay_behind(struct gdb_session *session, uint32_t thread, struct pla
 static void step(struct gdb_session *session, uint32_t thread, bool alone, enum direction direction,
         const struct line_range *range)
 {
-	if (direction == FORWARDS && !session->seeks && gdb_calls_run(session, true)) {
+	if (direction == FORWARDS && !session->seeks && gdb_calls_run(session, thread, true)) {
 		reply_stop(session);
 		return;
 	}
@@ -384,7 +387,7 @@ static void step(struct gdb_session *session, uint32_t thread, bool alone, enum 
 static void run(struct gdb_session *session, uint32_t thread, bool alone, enum direction direction)
 {
 	session->seeks = false;
-	if (direction == FORWARDS && gdb_calls_run(session, false)) {
+	if (direction == FORWARDS && gdb_calls_run(session, session->copy.thread, false)) {
 		reply_stop(session);
 		return;
 	}
@@ -735,7 +738,7 @@ bool gdb_serve(struct debugger *debugger, int fd)
 		meta_number(&debugger->recorded->meta, META_PID, &pid);
 	session->debugger = debugger;
 	session->general = debugger->current;
-	session->continued = session->selected = NO_INDEX;
+	session->continued = session->selected = session->refused = NO_INDEX;
 	session->pid = (int)pid;
 	session->last = debugger_last_stop(debugger);
 	gdb_link_open(&session->link, fd);

@@ -50,8 +50,9 @@ struct gdb_session {
 	struct diversion copy; /* in which it does */
 	struct stop stopped;   /* as `last` was before it */
 	bool lingers;          /* the call is over, and the copy is there for the next one, if gdb */
-	bool wanted;           /* has written to */
-	uint64_t returned;     /* what was returned */
+	uint32_t refused;  /* the thread that was to be stepped instead, of which the stop is; or NO_INDEX */
+	bool wanted;       /* has written to */
+	uint64_t returned; /* what was returned */
 };
 #define NO_INDEX UINT32_MAX
 
@@ -89,8 +90,11 @@ void gdb_calls_write_register(struct gdb_session *session, const char *text);
 void gdb_calls_write_registers(struct gdb_session *session, const char *text);
 void gdb_calls_write_memory(
         struct gdb_session *session, uint64_t address, const uint8_t *bytes, uint64_t size);
-/* Has the copy run, or execute one instruction; session->last is its stop then. False: there is none. */
-bool gdb_calls_run(struct gdb_session *session, bool step);
+/* Has the copy run, or this thread in it execute one instruction; session->last is its stop then. False:
+ * there is none. */
+bool gdb_calls_run(struct gdb_session *session, uint32_t thread, bool step);
+/* The thread that session->last is of. */
+uint32_t gdb_calls_stopped(const struct gdb_session *session);
 
 /* ---- gdb_memory.c ---- */
 /* "1000,40" */

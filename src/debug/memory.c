@@ -341,17 +341,58 @@ static void read_part(
 	memcpy(known, known_there + (address - first), size);
 }
 
-void debugger_read_here(
+/* ---- the whole ---- */
+
+bool debugger_shows_program(const struct debugger *d)
+{
+	return d->now || d->just_before;
+}
+
+void debugger_look_around(struct debugger *d, uint32_t thread)
+{
+	struct other others[OTHERS];
+	uint32_t count = find_others(d, thread, others);
+	char why[512];
+
+	for (uint32_t i = 0; i < count; i++)
+		debugger_look(d, others[i].thread, why, sizeof why);
+}
+
+/* What one thread knows, of a line at most. */
+static void read_thread(
         struct debugger *d, uint32_t thread, uint64_t address, uint8_t *to, uint8_t *known, size_t size)
 {
-	read_constants(d, &d->threads[thread], address, to, known, size);
-	for (uint32_t i = 0; i < d->thread_count; i++) {
-		const struct debugged_thread *t = &d->threads[(thread + i) % d->thread_count];
-		if (t->standing && memchr(known, 0, size))
-			explorer_read(d->explorer, t->standing, address, to, known, size);
-		for (unsigned k = 0; t->standing && k < t->earlier_count && memchr(known, 0, size); k++)
-			explorer_read(d->explorer, t->earlier[k], address, to, known, size);
+	const struct debugged_thread *t = &d->threads[thread];
+
+	if (!t->standing || place_compare(t->standing_place, debugger_place(d, thread)) != 0)
+		return;
+	explorer_read(d->explorer, t->standing, address, to, known, size);
+	for (unsigned i = 0; i < t->earlier_count && memchr(known, 0, size); i++)
+		explorer_read(d->explorer, t->earlier[i], address, to, known, size);
+}
+
+uint64_t debugger_read_here(struct debugger *d, uint32_t thread, uint64_t line, uint8_t to[LINE])
+{
+	uint8_t known[EVENT_LINE_BYTES] = {0}, disputed[EVENT_LINE_BYTES] = {0};
+	uint64_t mask = 0;
+
+	if (debugger_shows_program(d)) {
+		memset(known, 1, live_read(d->live, line, to, LINE));
+	} else {
+		read_constants(d, &d->threads[thread], line, to, known, LINE);
+		for (uint32_t i = 0; i < d->thread_count; i++) {
+			uint8_t bytes[EVENT_LINE_BYTES], theirs[EVENT_LINE_BYTES] = {0};
+			read_thread(d, (thread + i) % d->thread_count, line, bytes, theirs, LINE);
+			for (unsigned k = 0; k < LINE; k++) {
+				disputed[k] |= known[k] && theirs[k] && to[k] != bytes[k];
+				to[k] = known[k] ? to[k] : bytes[k];
+				known[k] |= theirs[k];
+			}
+		}
 	}
+	for (unsigned k = 0; k < LINE; k++)
+		mask |= (uint64_t)(known[k] && !disputed[k]) << k;
+	return mask;
 }
 
 void debugger_read_known(
@@ -360,7 +401,7 @@ void debugger_read_known(
 	char why[512];
 
 	memset(known, 0, size);
-	if (d->now || d->just_before) {
+	if (debugger_shows_program(d)) {
 		memset(known, 1, live_read(d->live, address, to, size));
 		return;
 	}

@@ -710,11 +710,12 @@ static void *put_record(uint8_t **at, enum feed_kind kind, uint64_t position, un
 }
 
 /* The state and the lines, and a report when it has executed what it may. */
-static void put_diversion(uint8_t *at, const struct state *state, const struct explorer_line *lines,
-        uint32_t count, uint64_t instructions)
+static void put_diversion(uint8_t *at, const struct state *state, bool empty,
+        const struct explorer_line *lines, uint32_t count, uint64_t instructions)
 {
 	uint64_t position = state->position;
-	struct feed_state *record = put_record(&at, FEED_STATE, position, FEED_HAS_XSAVE | FEED_HAS_BASES,
+	struct feed_state *record = put_record(&at, FEED_STATE, position,
+	        FEED_HAS_XSAVE | FEED_HAS_BASES | (empty ? FEED_HAS_EMPTY : 0),
 	        sizeof *record + FEED_XSAVE_BYTES);
 
 	memcpy(record->registers.gpr, state->registers.gpr, sizeof record->registers.gpr);
@@ -737,9 +738,9 @@ static void put_diversion(uint8_t *at, const struct state *state, const struct e
 #define DIVERSION_LINES 4096
 
 const struct standing *explorer_divert(struct explorer *explorer, const struct standing *from,
-        const struct state *state, const struct explorer_line *lines, uint32_t count, uint64_t instructions,
-        const struct session_diversion *diversion, unsigned *why_stopped, uint64_t *detail, char *why,
-        size_t why_size)
+        const struct state *state, bool empty, const struct explorer_line *lines, uint32_t count,
+        uint64_t instructions, const struct session_diversion *diversion, unsigned *why_stopped,
+        uint64_t *detail, char *why, size_t why_size)
 {
 	struct session *s = &explorer->session;
 	struct feed *feed = s->target.feed;
@@ -760,7 +761,7 @@ const struct standing *explorer_divert(struct explorer *explorer, const struct s
 	if (go_on_from(explorer, slot_of(explorer, (const struct parked *)from), why, why_size)) {
 		unsigned slot = prepare_slot(explorer);
 		/* The process asks for the next buffer first. */
-		put_diversion(feed->buffers[s->buffer], state, lines, count, instructions);
+		put_diversion(feed->buffers[s->buffer], state, empty, lines, count, instructions);
 		s->filled = true;
 		s->diversion = diversion;
 		parked = run_until_held(explorer, slot, why, why_size);

@@ -115,14 +115,14 @@ struct explorer_line {
 
 /*
  * A copy of the process that stands there goes on in this state, with these lines, until it stops, or has
- * executed so many instructions: *why_stopped is an enum feed_diverted, *detail what goes with it. Where it
- * stopped can be looked at and gone on from until it is dropped, by which it is gone. NULL: it could not go
- * on, and `why` tells.
+ * executed so many instructions. `empty`: nothing of its memory is there, all is asked for. *why_stopped is
+ * an enum feed_diverted, *detail what goes with it. Where it stopped can be looked at and gone on from until
+ * it is dropped, by which it is gone. NULL: it could not go on, and `why` tells.
  */
 const struct standing *explorer_divert(struct explorer *explorer, const struct standing *from,
-        const struct state *state, const struct explorer_line *lines, uint32_t count, uint64_t instructions,
-        const struct session_diversion *diversion, unsigned *why_stopped, uint64_t *detail, char *why,
-        size_t why_size);
+        const struct state *state, bool empty, const struct explorer_line *lines, uint32_t count,
+        uint64_t instructions, const struct session_diversion *diversion, unsigned *why_stopped,
+        uint64_t *detail, char *why, size_t why_size);
 void explorer_drop(struct explorer *explorer, const struct standing *standing);
 
 /* Processes that are parked now, and how many were made so far. */

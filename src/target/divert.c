@@ -64,6 +64,7 @@ static void fetch_line(struct thread *thread, uint64_t line)
 bool divert_access(struct thread *thread, uint64_t pc, uint64_t address, uint64_t size, bool reads)
 {
 	bool known = address + size <= USER_ADDRESS_END && address + size >= address;
+	uint64_t unknown = address;
 
 	for (uint64_t line = address & -(uint64_t)EVENT_LINE_BYTES; known && reads && line < address + size;
 	        line += EVENT_LINE_BYTES) {
@@ -73,9 +74,10 @@ bool divert_access(struct thread *thread, uint64_t pc, uint64_t address, uint64_
 		if (!known_is(from, to - from))
 			fetch_line(thread, line);
 		known = known_is(from, to - from);
+		unknown = from;
 	}
 	if (!known)
-		stop_at(thread, pc, DIVERTED_UNKNOWN, address);
+		stop_at(thread, pc, DIVERTED_UNKNOWN, unknown);
 	return !known;
 }
 

@@ -137,7 +137,8 @@ struct trace_record {
  */
 enum feed_diverted {
 	DIVERTED_BREAK,
-	DIVERTED_UNKNOWN, /* it loads memory that is not known; the detail is its address */
+	DIVERTED_UNKNOWN, /* it loads memory that is not known; the detail is the address of some in the first
+	                     such line */
 	DIVERTED_CALL,    /* a system call that cannot be made */
 	DIVERTED_LONG,    /* it has executed as many instructions as it may */
 };

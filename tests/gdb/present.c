@@ -72,6 +72,48 @@ static int threads(void)
 	return 4;
 }
 
+/* Called from gdb only; nothing else is on its line. */
+static struct {
+	char before[512];
+	int value;
+	char after[512];
+} untouched;
+__attribute__((noinline, used)) static int take(int number)
+{
+	untouched.value += number;
+	return untouched.value;
+}
+
+__attribute__((noinline, used)) static long total_here(void)
+{
+	return total;
+}
+
+static char filled[64];
+__attribute__((noinline, used)) static int length_here(void)
+{
+	return (int)strlen(filled);
+}
+
+__attribute__((noinline)) static void stand(void)
+{
+	__asm__ volatile("");
+}
+
+static int calls(void)
+{
+	int ends[2], length;
+
+	strcpy(filled, "old");
+	length = length_here();
+	stand();
+	if (pipe(ends) || write(ends[1], "filled", 7) != 7 || read(ends[0], filled, 7) != 7)
+		return 1;
+	stand();
+	fprintf(out, "lengths %d and %d, %d\n", length, length_here(), (int)sizeof untouched);
+	return 5;
+}
+
 static long *slots[4];
 static long zero;
 
@@ -142,7 +184,7 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*function)(void);
 	} modes[] = {{"visits", visits}, {"threads", threads}, {"crash", crash}, {"loop", loop},
-	        {"watch", watch}, {"lines", lines}};
+	        {"watch", watch}, {"lines", lines}, {"calls", calls}};
 	int status = 1;
 
 	out = argc > 2 ? fopen(argv[2], "w") : NULL;

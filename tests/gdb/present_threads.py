@@ -21,6 +21,8 @@ for thread in threads:
 	# What a thread stands at now is what its recording ends with.
 	now = registers()
 	expect(now, registers(), "it stands still")
+	expect(number("total_here()"), stood[0], "what a function finds that is called in it")
+	expect(registers(), now, "where it stands, behind a call")
 current.switch()
 here, thread = registers(), current.ptid
 run("reverse-stepi")
@@ -30,6 +32,7 @@ expect(sums(), stood, "memory of the present")
 run("delete")
 run("break add")
 expect(move("reverse-continue"), "breakpoint", "the call before")
+expect(number("total_here()"), number("total"), "what a function finds in the past")
 run("delete")
 run("tbreak threads")
 expect(move("reverse-continue"), "breakpoint", "before all of them")
