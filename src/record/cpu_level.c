@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "recording/vectors.h"
+
 enum { ECX, EDX, EBX };
 
 static const struct feature {
@@ -39,13 +41,47 @@ static bool has_feature(const struct feature *feature)
 	       (registers[feature->where] & feature->bit);
 }
 
-/* AVX is of no use where the kernel does not keep its registers. */
-static bool kernel_keeps_avx(void)
+/* The state that the kernel keeps for a thread, as XCR0 has it. */
+static uint64_t kept_state(void)
 {
 	uint32_t low, high;
 
 	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-	return (low & 6) == 6;
+	return (uint64_t)high << 32 | low;
+}
+
+/* AVX is of no use where the kernel does not keep its registers. */
+static bool kernel_keeps_avx(void)
+{
+	return (kept_state() & (VECTORS_SSE | VECTORS_AVX)) == (VECTORS_SSE | VECTORS_AVX);
+}
+
+/* Together with XSAVEC, by which we see its registers. */
+static bool has_avx512(void)
+{
+	unsigned a, b, c, d;
+
+	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) ||
+	        (kept_state() & VECTORS_WIDE) != VECTORS_WIDE)
+		return false;
+	if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX512F))
+		return false;
+	return __get_cpuid_count(13, 1, &a, &b, &c, &d) && a & bit_XSAVEC;
+}
+
+void cpu_standard_form(uint32_t at[3])
+{
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned a, b = 0, c, d;
+
+		__get_cpuid_count(13, 5 + i, &a, &b, &c, &d);
+		at[i] = b;
+	}
+}
+
+uint64_t cpu_level_vectors(unsigned level)
+{
+	return level == CPU_NATIVE && has_avx512() ? VECTORS_WIDE : VECTORS_UP_TO_AVX;
 }
 
 const char *cpu_level_missing(unsigned level)

@@ -8,6 +8,7 @@
 #define BUGNET_RECORD_CPU_LEVEL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define CPU_NATIVE      0
 #define CPU_LEVEL_LEAST 2
@@ -21,5 +22,9 @@ const char *cpu_level_missing(unsigned level);
 const char *cpu_level_name(unsigned level);
 /* Also without "x86-64-"; false: the text names no level. */
 bool cpu_level_parse(const char *text, unsigned *level);
+/* Which vector registers a program has, with a level on this machine: VECTORS_*. */
+uint64_t cpu_level_vectors(unsigned level);
+/* Where the standard form of XSAVE has the three components of AVX-512. */
+void cpu_standard_form(uint32_t at[3]);
 
 #endif

@@ -384,8 +384,8 @@ static void read_state(
 	if (place->calls) {
 		state->registers.pc -= 2; /* as long as any instruction that makes one */
 	} else {
-		state->xsave_size = HOLD_XSAVE_BYTES;
-		memcpy(state->xsave, place->vectors, HOLD_XSAVE_BYTES);
+		state->xsave_size = VECTORS_BYTES;
+		memcpy(state->xsave, place->vectors, VECTORS_BYTES);
 	}
 	state->position = place->position;
 	state->known = true;

@@ -7,9 +7,8 @@
 
 #include "target/layout.h"
 
-#define HOLD_STOPS       4096 /* instructions to stop at, at most */
-#define HOLD_NOBODY      UINT32_MAX
-#define HOLD_XSAVE_BYTES 832 /* x87, SSE, AVX */
+#define HOLD_STOPS  4096 /* instructions to stop at, at most */
+#define HOLD_NOBODY UINT32_MAX
 
 /* ---- what the debugger says ---- */
 
@@ -68,7 +67,7 @@ struct hold_registers {
 	struct registers registers;
 	uint64_t fs_base, gs_base;
 	uint32_t xsave_size;
-	uint8_t xsave[HOLD_XSAVE_BYTES];
+	uint8_t xsave[VECTORS_BYTES];
 };
 
 struct hold_saved {

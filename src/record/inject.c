@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "record/attach.h"
+#include "record/cpu_level.h"
 #include "record/shadow_plan.h"
 #include "record/tracee.h"
 #include "record/user_registers.h"
@@ -332,6 +333,8 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->announce_exit = options->announce_exit;
 	info->count = options->count;
 	info->cpu_level = options->cpu_level;
+	info->vectors = cpu_level_vectors(options->cpu_level);
+	cpu_standard_form(info->standard_at);
 	info->first_distance = THREAD_STRIDE;
 	if (options->attachment)
 		info->adopted = options->attachment->count;
@@ -374,7 +377,8 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 		return NO_SPACE(why, why_size, "cannot size the code cache to %lu MB: %s; see 'ulimit -f'",
 		        placement->file_size / MEGABYTE, strerror(errno));
 	}
-	struct space *space = space_create(memfd, placement->layouts, placement->count, stub_image, header);
+	struct space *space = space_create(memfd, placement->layouts, placement->count, stub_image, header,
+	        cpu_level_vectors(options->cpu_level));
 	if (!space) {
 		close(memfd);
 		return NO_SPACE(why, why_size, "no memory for the code cache: %s", strerror(errno));

@@ -651,6 +651,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .max_instructions = MAX_INSTRUCTIONS,
 	        .self_check = reading->mode == CODE_SELF_CHECK,
 	        .xstate_mask = space->xstate_mask,
+	        .wide_vectors = space->wide_vectors,
 	        .loop_is_fast = space->loop_is_fast,
 	        .count = space->count,
 	        .count_loads = space->count_loads,

@@ -9,8 +9,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define XSTATE_OFFERED 7u /* x87, SSE, AVX */
-
 static uint32_t next_id = 1;
 
 uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size,
@@ -41,7 +39,7 @@ struct info *space_info(const struct space *space, unsigned segment)
 }
 
 /* Components the kernel enabled beyond what we offer must be kept out of the program's xsave areas. */
-static uint64_t needed_xstate_mask(void)
+static uint64_t needed_xstate_mask(uint64_t offered)
 {
 	unsigned a, b, c, d;
 
@@ -49,7 +47,7 @@ static uint64_t needed_xstate_mask(void)
 		return 0;
 	uint32_t low, high;
 	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-	return (low & ~XSTATE_OFFERED) || high ? XSTATE_OFFERED : 0;
+	return ((uint64_t)high << 32 | low) & ~offered ? offered : 0;
 }
 
 static bool is_amd(void)
@@ -128,14 +126,15 @@ static struct space *space_map(int memfd, uint64_t size)
 }
 
 struct space *space_create(int memfd, const struct segment_layout *layouts, unsigned count, const void *stub,
-        const struct stub_header *header)
+        const struct stub_header *header, uint64_t vectors)
 {
 	uint64_t size = layouts[count - 1].file + layouts[count - 1].size;
 	struct space *space = space_map(memfd, size);
 
 	if (!space)
 		return NULL;
-	space->xstate_mask = needed_xstate_mask();
+	space->xstate_mask = needed_xstate_mask(vectors);
+	space->wide_vectors = vectors & VECTORS_AVX512;
 	space->loop_is_fast = is_amd();
 	space->segment_count = count;
 	space->header = *header;

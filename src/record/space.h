@@ -134,6 +134,7 @@ struct space {
 	struct space_segment segments[MAX_SEGMENTS];
 	unsigned segment_count;
 	uint64_t xstate_mask;
+	bool wide_vectors; /* see struct translate_request */
 	bool loop_is_fast;
 	bool count; /* translations count instructions */
 	bool count_loads;
@@ -181,7 +182,7 @@ uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t thr
 
 /* Takes the memfd over. Returns NULL and sets errno. */
 struct space *space_create(int memfd, const struct segment_layout *layouts, unsigned count, const void *stub,
-        const struct stub_header *header);
+        const struct stub_header *header, uint64_t vectors);
 /* A copy in another memfd, for a process whose code is about to differ. */
 struct space *space_clone(const struct space *from, int memfd);
 void space_destroy(struct space *space);

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 #define USER_ADDRESS_END 0x7ffffffff000ul
-#define RECORDS_AT_ONCE  4096 /* bytes: no event makes more */
+#define RECORDS_AT_ONCE  8192 /* bytes: no event makes more */
 
 _Static_assert(RECORDS_AT_ONCE > 3 * (sizeof(struct feed_state) + FEED_XSAVE_BYTES), "room for an event");
 

@@ -73,7 +73,8 @@ struct live live_at(const struct memory_source *code, uint64_t pc)
 	        .read = code->read,
 	        .context = code->context,
 	        .max_instructions = LOOK_AHEAD,
-	        .mode = TRANSLATE_REPLAY};
+	        .mode = TRANSLATE_REPLAY,
+	        .wide_vectors = true};
 	live_set in = LIVE_ALL;
 	struct live live;
 	struct region region;

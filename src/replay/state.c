@@ -2,19 +2,12 @@
 
 #include <string.h>
 
-#define LEGACY_BYTES  512
-#define HEADER_BYTES  64
-#define AVX_OFFSET    (LEGACY_BYTES + HEADER_BYTES)
-#define AVX_BYTES     256
 #define X87_CONTROL   6 /* fcw, fsw, ftw: then opcode and pointers */
 #define MXCSR_OFFSET  24
 #define MXCSR_INITIAL 0x1f80u
 #define X87_REGISTERS 32
 #define SSE_REGISTERS 160
 #define SSE_BYTES     256
-#define COMPACT       (1ul << 63)
-
-enum { X87 = 1, SSE = 2, AVX = 4 };
 
 static const char *const register_names[16] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8",
         "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
@@ -38,40 +31,58 @@ static void copy_x87(uint8_t *to, const uint8_t *image)
 		memcpy(to + X87_REGISTERS + 16 * i, image + X87_REGISTERS + 16 * i, 10);
 }
 
+static const struct {
+	uint16_t bit, at, size;
+} components[] = {
+        {VECTORS_AVX, VECTORS_AT_AVX, VECTORS_AT_MASKS - VECTORS_AT_AVX},
+        {VECTORS_MASKS, VECTORS_AT_MASKS, VECTORS_AT_ZMM_HIGH - VECTORS_AT_MASKS},
+        {VECTORS_ZMM_HIGH, VECTORS_AT_ZMM_HIGH, VECTORS_AT_ZMM_MORE - VECTORS_AT_ZMM_HIGH},
+        {VECTORS_ZMM_MORE, VECTORS_AT_ZMM_MORE, VECTORS_BYTES - VECTORS_AT_ZMM_MORE},
+};
+
 bool state_vectors(uint8_t to[FEED_XSAVE_BYTES], const uint8_t *image, uint32_t size)
 {
 	uint64_t present, form;
 	uint32_t mxcsr;
 
-	if (size < AVX_OFFSET)
+	if (size < VECTORS_AT_AVX)
 		return false;
-	memcpy(&present, image + LEGACY_BYTES, sizeof present);
-	memcpy(&form, image + LEGACY_BYTES + 8, sizeof form);
-	present &= FEED_XSTATE;
-	if (present & AVX && size < AVX_OFFSET + AVX_BYTES)
+	memcpy(&present, image + VECTORS_AT_PRESENT, sizeof present);
+	memcpy(&form, image + VECTORS_AT_FORM, sizeof form);
+	/* Standard images of before there was AVX-512 may have some of it behind what was kept. */
+	present &= size > VECTORS_AVX_BYTES ? VECTORS_WIDE : VECTORS_UP_TO_AVX;
+	if (size < (present & VECTORS_AVX512 ? VECTORS_BYTES : present & VECTORS_AVX ? VECTORS_AVX_BYTES : 0))
 		return false;
 	state_initial_vectors(to);
-	if (present & X87)
+	if (present & VECTORS_X87)
 		copy_x87(to, image);
 	/* The compact form has it only together with the registers. */
-	if (present & SSE || !(form & COMPACT)) {
+	if (present & VECTORS_SSE || !(form & VECTORS_COMPACT)) {
 		memcpy(&mxcsr, image + MXCSR_OFFSET, sizeof mxcsr);
 		mxcsr &= 0xffff;
 		memcpy(to + MXCSR_OFFSET, &mxcsr, sizeof mxcsr);
 	}
-	if (present & SSE)
+	if (present & VECTORS_SSE)
 		memcpy(to + SSE_REGISTERS, image + SSE_REGISTERS, SSE_BYTES);
-	if (present & AVX)
-		memcpy(to + AVX_OFFSET, image + AVX_OFFSET, AVX_BYTES);
-	memcpy(to + LEGACY_BYTES, &present, sizeof present);
+	for (unsigned i = 0; i < sizeof components / sizeof *components; i++) {
+		if (present & components[i].bit)
+			memcpy(to + components[i].at, image + components[i].at, components[i].size);
+	}
+	memcpy(to + VECTORS_AT_PRESENT, &present, sizeof present);
 	return true;
 }
 
 /* The name of what lies at an offset of the image. */
 static void name_vector(size_t offset, char *name, size_t size)
 {
-	if (offset >= AVX_OFFSET)
-		snprintf(name, size, "the upper half of ymm%zu", (offset - AVX_OFFSET) / 16);
+	if (offset >= VECTORS_AT_ZMM_MORE)
+		snprintf(name, size, "zmm%zu", 16 + (offset - VECTORS_AT_ZMM_MORE) / 64);
+	else if (offset >= VECTORS_AT_ZMM_HIGH)
+		snprintf(name, size, "the upper half of zmm%zu", (offset - VECTORS_AT_ZMM_HIGH) / 32);
+	else if (offset >= VECTORS_AT_MASKS)
+		snprintf(name, size, "k%zu", (offset - VECTORS_AT_MASKS) / 8);
+	else if (offset >= VECTORS_AT_AVX)
+		snprintf(name, size, "the upper half of ymm%zu", (offset - VECTORS_AT_AVX) / 16);
 	else if (offset >= SSE_REGISTERS)
 		snprintf(name, size, "xmm%zu", (offset - SSE_REGISTERS) / 16);
 	else if (offset >= X87_REGISTERS)
@@ -85,16 +96,28 @@ static void name_vector(size_t offset, char *name, size_t size)
 		                     : "tag");
 }
 
+/* Of the register at an offset; the sizes divide the offsets. */
+static size_t vector_size(size_t offset)
+{
+	if (offset >= VECTORS_AT_ZMM_MORE)
+		return 64;
+	if (offset >= VECTORS_AT_ZMM_HIGH)
+		return 32;
+	if (offset >= VECTORS_AT_MASKS)
+		return 8;
+	return offset >= MXCSR_OFFSET + 8 ? 16 : 2;
+}
+
 static bool vectors_equal(const uint8_t *recorded, const uint8_t *replayed, char *what, size_t size)
 {
 	char name[64];
 
 	for (size_t i = 0; i < FEED_XSAVE_BYTES; i++) {
-		if (recorded[i] == replayed[i] || (i >= LEGACY_BYTES && i < AVX_OFFSET))
+		if (recorded[i] == replayed[i] || (i >= VECTORS_AT_PRESENT && i < VECTORS_AT_AVX))
 			continue;
 		name_vector(i, name, sizeof name);
 		snprintf(what, size, "%s differs: recorded byte %zu of it is %02x, replayed %02x", name,
-		        i >= MXCSR_OFFSET + 8 ? i % 16 : i % 2, recorded[i], replayed[i]);
+		        i % vector_size(i), recorded[i], replayed[i]);
 		return false;
 	}
 	return true;

@@ -15,10 +15,7 @@
 #define BIT(n) (1u << (n))
 #define ALL    ~0u
 
-/* x87, SSE, AVX: the state components whose instructions are translated. */
-#define XSTATE_OFFERED  7u
-#define XSAVE_BYTES_AVX 832
-#define ANY_SUBLEAF     ALL
+#define ANY_SUBLEAF ALL
 
 static struct cpuid cpuid(uint32_t leaf, uint32_t subleaf)
 {
@@ -36,40 +33,51 @@ static uint64_t xgetbv(uint32_t index)
 
 /* ---- what is offered ---- */
 
+/* AVX-512 in leaf 7: F, DQ, IFMA, CD, BW, VL; VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ; VP2INTERSECT, FP16 */
+#define AVX512_7B (BIT(16) | BIT(17) | BIT(21) | BIT(28) | BIT(30) | BIT(31))
+#define AVX512_7C (BIT(1) | BIT(6) | BIT(11) | BIT(12) | BIT(14))
+#define AVX512_7D (BIT(8) | BIT(23))
+
 /*
- * What is hidden: everything that the translator refuses (AVX-512, AMX, APX,
- * transactions, shadow stacks, user interrupts, key locker) or that its decoder
- * (Zydis 4.0) does not know yet, and the state components that belong to it. A
- * program that asks is told of a CPU that does not have them. Where new features
- * are still being added, only those that are known are let through.
+ * What is hidden: everything that the translator refuses (AMX, APX, transactions, shadow stacks, user
+ * interrupts, key locker) or that its decoder (Zydis 4.0) does not know yet, and the state components that
+ * belong to it. A program that asks is told of a CPU that does not have them. Where new features are still
+ * being added, only those that are known are let through.
  */
-static struct cpuid translated_cpuid(uint32_t leaf, uint32_t subleaf, struct cpuid r)
+static struct cpuid translated_cpuid(
+        uint32_t leaf, uint32_t subleaf, struct cpuid r, const volatile struct info *info)
 {
+	bool wide = info->vectors & VECTORS_AVX512;
+
 	if (leaf == 7 && subleaf == 0) {
-		r.b &= ~(1u << 4 | 1u << 11 | 1u << 14); /* HLE, RTM, MPX */
-		r.b &= ~(1u << 16 | 1u << 17 | 1u << 21 | 1u << 26 | 1u << 27 | 1u << 28 | 1u << 30 |
-		         1u << 31);
-		r.c &= ~(1u << 1 | 1u << 6 | 1u << 11 | 1u << 12 | 1u << 14); /* AVX512_VBMI..., */
-		r.c &= ~(1u << 7 | 1u << 23);                                 /* CET_SS, key locker */
-		r.d &= ~(1u << 2 | 1u << 3 | 1u << 5 | 1u << 8 | 1u << 20 | 1u << 22 | 1u << 23 | 1u << 24 |
-		         1u << 25);
+		r.b &= ~(BIT(4) | BIT(11) | BIT(14)); /* HLE, RTM, MPX */
+		r.b &= wide ? ~(BIT(26) | BIT(27))
+		            : ~(AVX512_7B | BIT(26) | BIT(27)); /* PF, ER: Xeon Phi's */
+		r.c &= wide ? ALL : ~AVX512_7C;
+		r.c &= ~(BIT(7) | BIT(23)); /* CET_SS, key locker */
+		r.d &= wide ? ALL : ~AVX512_7D;
+		/* 4VNNIW, 4FMAPS: Xeon Phi's; user interrupts, CET_IBT, AMX */
+		r.d &= ~(BIT(2) | BIT(3) | BIT(5) | BIT(20) | BIT(22) | BIT(24) | BIT(25));
 		if (r.a > 2)
 			r.a = 2;
 	} else if (leaf == 7 && subleaf == 1) {
-		r.a &= 1u << 4 | 1u << 10 | 1u << 11 |
-		       1u << 12; /* AVX_VNNI; fast short rep movs, stos, cmps */
+		/* AVX_VNNI; fast short rep movs, stos, cmps; AVX512_BF16 */
+		r.a &= BIT(4) | BIT(10) | BIT(11) | BIT(12) | (wide ? BIT(5) : 0);
 		r.b = r.c = r.d = 0;
 	} else if (leaf == 7 && subleaf > 2) {
 		r = (struct cpuid){0};
 	} else if (leaf == 0xd && subleaf == 0) {
-		r.a &= XSTATE_OFFERED;
+		uint32_t size =
+		        wide ? info->standard_at[INFO_COMPONENTS - 1] + VECTORS_BYTES - VECTORS_AT_ZMM_MORE
+		             : VECTORS_AVX_BYTES;
+		r.a &= info->vectors;
 		r.d = 0;
-		if (r.c > XSAVE_BYTES_AVX)
-			r.b = r.c = XSAVE_BYTES_AVX;
+		if (r.c > size)
+			r.b = r.c = size;
 	} else if (leaf == 0xd && subleaf == 1) {
 		r.c = 0;
 		r.d = 0;
-	} else if (leaf == 0xd && subleaf > 2) {
+	} else if (leaf == 0xd && subleaf > 2 && !(subleaf < 64 && info->vectors >> subleaf & 1)) {
 		r = (struct cpuid){0};
 	} else if (leaf == 0x19 || leaf == 0x1d || leaf == 0x1e || leaf == 0x24 || leaf == 0x29) {
 		r = (struct cpuid){0}; /* key locker, AMX, AVX10, APX */
@@ -159,12 +167,12 @@ static struct cpuid limited_cpuid(uint32_t leaf, uint32_t subleaf, struct cpuid 
 
 struct cpuid offered_cpuid(uint32_t leaf, uint32_t subleaf)
 {
-	struct cpuid r = translated_cpuid(leaf, subleaf, cpuid(leaf, subleaf));
+	struct cpuid r = translated_cpuid(leaf, subleaf, cpuid(leaf, subleaf), info());
 
 	return limited_cpuid(leaf, subleaf, r, info()->cpu_level);
 }
 
 uint64_t offered_xgetbv(uint32_t index)
 {
-	return xgetbv(index) & XSTATE_OFFERED;
+	return xgetbv(index) & info()->vectors;
 }

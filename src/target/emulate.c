@@ -405,9 +405,6 @@ static void emulate_result(struct registers *regs, unsigned argument)
 	}
 }
 
-#define XSAVE_HEADER 512
-#define XSAVE_AVX    4ul
-
 /*
  * fxrstor and xrstor, from the shadow. The registers are the program's all the time, so this
  * is it.
@@ -415,13 +412,14 @@ static void emulate_result(struct registers *regs, unsigned argument)
 static void emulate_restore(struct thread *thread, unsigned what)
 {
 	uint64_t address = thread->slots[SLOT_ADDRESS], header[2];
-	uint64_t wanted = thread->regs.gpr[RAX] & 7 /* x87, SSE, AVX */;
+	uint64_t wanted = thread->regs.gpr[RAX] & info()->vectors;
 
-	if (!shadow_check(thread, address, what & RESTORE_EXTENDED ? XSAVE_HEADER + 64 : XSAVE_HEADER))
+	if (!shadow_check(thread, address, what & RESTORE_EXTENDED ? VECTORS_AT_AVX : VECTORS_AT_PRESENT))
 		fault_natively(thread);
 	if (what & RESTORE_EXTENDED) {
-		memcpy(header, (char *)shadow_of(thread, address) + XSAVE_HEADER, sizeof header);
-		if ((wanted & header[0] & XSAVE_AVX) && !shadow_check(thread, address, XSAVE_BYTES))
+		memcpy(header, (char *)shadow_of(thread, address) + VECTORS_AT_PRESENT, sizeof header);
+		uint32_t size = vectors_restored_bytes(wanted, header[0], header[1]);
+		if (size > VECTORS_AT_AVX && !shadow_check(thread, address, size))
 			fault_natively(thread);
 	}
 	if (restore_direct(shadow_of(thread, address), what, (uint32_t)wanted, 0) < 0)

@@ -18,11 +18,11 @@
 #define BUGNET_TARGET_FEED_H
 
 #include "recording/event.h"
+#include "recording/vectors.h"
 #include "target/feed_counts.h"
 #include "target/layout.h"
 
-#define FEED_XSAVE_BYTES 832 /* legacy area, header, AVX: the standard form */
-#define FEED_XSTATE      7   /* x87, SSE, AVX */
+#define FEED_XSAVE_BYTES VECTORS_BYTES
 
 enum feed_kind {
 	FEED_MORE,    /* the buffer ends: ask for the next one */

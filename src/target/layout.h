@@ -28,6 +28,7 @@
 #ifndef BUGNET_TARGET_LAYOUT_H
 #define BUGNET_TARGET_LAYOUT_H
 
+#include "recording/vectors.h"
 #include "translate/runtime.h"
 
 #define LAYOUT_INFO          0x40000
@@ -68,6 +69,8 @@
 #define DETAIN_LEAVING    1    /* threads leave translated code for good, see release() */
 #define DETAIN_HOLDING    2    /* threads stand still, see debugged.c */
 #define DETAIN_SIGNAL     4    /* one has had a signal delivered for which it is to stand still */
+
+#define INFO_COMPONENTS 3 /* of AVX-512: VECTORS_MASKS, VECTORS_ZMM_HIGH, VECTORS_ZMM_MORE */
 
 #define STUB_MAGIC 0x31627574732e7462ul
 
@@ -172,6 +175,8 @@ struct info {
 	uint32_t count;                  /* instructions are counted */
 	uint32_t mode;                   /* enum mode */
 	uint32_t cpu_level; /* CPUID tells of no more than x86-64-v2 (2), v3 (3); 0: all that we offer */
+	uint64_t vectors;   /* which registers the program has: VECTORS_* */
+	uint32_t standard_at[INFO_COMPONENTS]; /* where XSAVE puts masks, zmm0..15, zmm16..31 */
 	uint32_t dictionary_bits;
 	uint32_t bound;       /* of stretches that a keyframe may lean on */
 	uint32_t adopted;     /* threads of a process that was running already, see struct adoption; or 0 */

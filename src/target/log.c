@@ -29,7 +29,7 @@ _Static_assert(sizeof(struct log) <= LOG_CODER, "the log's head");
 _Static_assert(LOG_CODER + sizeof(struct coder) <= LOG_ENTRIES, "the encoder's place");
 _Static_assert(LOG_ENTRIES + DICTIONARY_MAXIMUM * sizeof(struct dictionary_entry) <= LOG_XSAVE,
         "the dictionary's place");
-_Static_assert(LOG_XSAVE + XSAVE_BYTES <= LOG_DATA, "the vector state's place");
+_Static_assert(LOG_XSAVE + VECTORS_BYTES <= LOG_DATA, "the vector state's place");
 _Static_assert(sizeof(struct registers) == sizeof(struct event_registers), "registers are copied as a whole");
 
 static struct coder *coder_of(struct log *log)
@@ -82,14 +82,12 @@ static struct event_registers registers_of(const struct thread *thread)
 	return registers;
 }
 
-/* The x87, SSE and AVX registers, as XSAVE puts them. */
 static struct event_xsave save_vectors(struct thread *thread)
 {
 	uint8_t *area = (uint8_t *)thread->log + LOG_XSAVE;
 
-	memset(area, 0, XSAVE_BYTES);
-	__asm__ volatile("xsave64 %0" : "+m"(*(uint8_t(*)[XSAVE_BYTES])area) : "a"(7), "d"(0));
-	return (struct event_xsave){area, XSAVE_BYTES};
+	vectors_save(area);
+	return (struct event_xsave){area, vectors_bytes()};
 }
 
 void log_show(struct thread *thread)
@@ -308,7 +306,7 @@ void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, boo
 
 void log_state(struct thread *thread, uint64_t here, enum state_kind kind, const void *vectors)
 {
-	uint8_t *at = room(thread);
+	uint8_t *at = room(thread), image[VECTORS_BYTES];
 	struct event_sigreturn event = {.call = kind == STATE_OF_CALL, .registers = registers_of(thread)};
 
 	if (kind == STATE_WITH_BASES) {
@@ -317,7 +315,7 @@ void log_state(struct thread *thread, uint64_t here, enum state_kind kind, const
 		event.gs_base = thread->slots[SLOT_PROGRAM_GS];
 	}
 	if (vectors)
-		event.xsave = (struct event_xsave){vectors, XSAVE_BYTES};
+		event.xsave = (struct event_xsave){image, vectors_from_standard(image, vectors)};
 	if (at)
 		commit(thread, encode_sigreturn(coder_of(thread->log), at, here, &event), here);
 }

@@ -125,7 +125,7 @@ static void load_vectors(const void *image)
 	struct feed *f = feed();
 
 	memcpy(f->loaded, image, sizeof f->loaded);
-	__asm__ volatile("xrstor64 %0" : : "m"(f->loaded), "a"(FEED_XSTATE), "d"(0));
+	vectors_load(f->loaded);
 }
 
 static void write_fs_base(uint64_t base)
@@ -141,7 +141,7 @@ void replay_show(const struct thread *thread)
 
 	f->position = replay_position(thread);
 	f->fs_base = read_fs_base();
-	__asm__ volatile("xsave64 %0" : "+m"(f->shown) : "a"(FEED_XSTATE), "d"(0));
+	vectors_save(f->shown);
 }
 
 /* The replayer is gone, or wants us gone. */

@@ -1148,7 +1148,8 @@ static bool is_extended(const uint8_t *image, uint32_t room)
 	const struct fpstate_software *software = (const struct fpstate_software *)(image + FPSTATE_SOFTWARE);
 	uint32_t magic;
 
-	if (software->magic1 != FPSTATE_MAGIC1 || software->size < XSAVE_BYTES || software->size > room - 4)
+	if (software->magic1 != FPSTATE_MAGIC1 || software->size < VECTORS_AVX_BYTES ||
+	        software->size > room - 4)
 		return false;
 	memcpy(&magic, image + software->size, sizeof magic);
 	return magic == FPSTATE_MAGIC2;
@@ -1163,7 +1164,7 @@ static bool read_fpstate(uint8_t *image, uint64_t fpstate)
 	uint64_t legacy = LEGACY_STATE;
 	uint32_t mxcsr = MXCSR_INITIAL, size;
 
-	memset(image, 0, XSAVE_BYTES);
+	memset(image, 0, VECTORS_AVX_BYTES);
 	if (!fpstate) {
 		memcpy(image + MXCSR_OFFSET, &mxcsr, sizeof mxcsr);
 		return true;
@@ -1174,7 +1175,7 @@ static bool read_fpstate(uint8_t *image, uint64_t fpstate)
 	if (size > FPSTATE_LEGACY && size <= THREAD_FPSTATE_BYTES &&
 	        read_program(image, fpstate, size) == 0 && is_extended(image, size))
 		return true;
-	memset(image + FPSTATE_LEGACY, 0, XSAVE_BYTES - FPSTATE_LEGACY);
+	memset(image + FPSTATE_LEGACY, 0, VECTORS_AVX_BYTES - FPSTATE_LEGACY);
 	memcpy(image + FPSTATE_LEGACY, &legacy, sizeof legacy);
 	return true;
 }

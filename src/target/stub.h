@@ -311,8 +311,18 @@ bool image_full(const struct thread *thread);
 /* Makes the shadow, which is empty, the image. */
 void image_restore(const struct thread *thread);
 
+/* ---- vectors.c ---- */
+/* Of an image: VECTORS_BYTES, or VECTORS_AVX_BYTES where the program has no more. */
+uint32_t vectors_bytes(void);
+/* The registers to an image that is aligned by 64, and back; the latter completes its header. */
+void vectors_save(uint8_t *image);
+void vectors_load(uint8_t *image);
+/* An image of XSAVE in the form of the log; its size. */
+uint32_t vectors_from_standard(uint8_t to[VECTORS_BYTES], const uint8_t *image);
+/* How much of an image XRSTOR reads, by what its header says. */
+uint32_t vectors_restored_bytes(uint64_t wanted, uint64_t present, uint64_t form);
+
 /* ---- log.c ---- */
-#define XSAVE_BYTES   832 /* x87, SSE, AVX */
 #define LOG_NO_PARENT UINT32_MAX
 enum {
 	LOG_END_EXIT,

@@ -265,7 +265,8 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 		instruction->may_fault = true;
 }
 
-static void examine_encoding(struct instruction *instruction, const ZydisDecodedInstruction *zydis)
+static void examine_encoding(
+        struct instruction *instruction, const ZydisDecodedInstruction *zydis, unsigned disp_unit)
 {
 	struct encoding *encoding = &instruction->encoding;
 
@@ -276,6 +277,9 @@ static void examine_encoding(struct instruction *instruction, const ZydisDecoded
 	} else if (zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_XOP) {
 		encoding->vex = zydis->raw.xop.offset;
 		encoding->vex_size = 3;
+	} else if (zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX) {
+		encoding->vex = zydis->raw.evex.offset;
+		encoding->vex_size = 4;
 	} else if (zydis->attributes & ZYDIS_ATTRIB_HAS_REX) {
 		encoding->has_rex = true;
 		encoding->rex = zydis->raw.rex.offset;
@@ -284,6 +288,7 @@ static void examine_encoding(struct instruction *instruction, const ZydisDecoded
 	encoding->sib = zydis->raw.sib.offset;
 	encoding->disp = zydis->raw.disp.offset;
 	encoding->disp_size = zydis->raw.disp.size / 8;
+	encoding->disp_unit = (uint8_t)disp_unit;
 	encoding->moffs = is_moffs(zydis);
 	if (encoding->disp_size)
 		encoding->tail = encoding->disp + encoding->disp_size;
@@ -331,10 +336,10 @@ static void classify(struct instruction *instruction, const ZydisDecodedInstruct
 {
 	unsigned width = instruction->width;
 
-	if (zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX ||
-	        zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX ||
+	instruction->wide = zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX ||
+	                    zydis->meta.category == ZYDIS_CATEGORY_KMASK;
+	if (zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX ||
 	        zydis->meta.category == ZYDIS_CATEGORY_AMX_TILE ||
-	        zydis->meta.category == ZYDIS_CATEGORY_KMASK ||
 	        zydis->meta.category == ZYDIS_CATEGORY_UINTR) {
 		instruction->kind = KIND_REFUSED;
 		return;
@@ -494,6 +499,28 @@ static bool is_approximate(ZydisMnemonic mnemonic)
 	case ZYDIS_MNEMONIC_VRCPSS:
 	case ZYDIS_MNEMONIC_VRSQRTPS:
 	case ZYDIS_MNEMONIC_VRSQRTSS:
+	case ZYDIS_MNEMONIC_VRCP14PD:
+	case ZYDIS_MNEMONIC_VRCP14PS:
+	case ZYDIS_MNEMONIC_VRCP14SD:
+	case ZYDIS_MNEMONIC_VRCP14SS:
+	case ZYDIS_MNEMONIC_VRCP28PD:
+	case ZYDIS_MNEMONIC_VRCP28PS:
+	case ZYDIS_MNEMONIC_VRCP28SD:
+	case ZYDIS_MNEMONIC_VRCP28SS:
+	case ZYDIS_MNEMONIC_VRCPPH:
+	case ZYDIS_MNEMONIC_VRCPSH:
+	case ZYDIS_MNEMONIC_VRSQRT14PD:
+	case ZYDIS_MNEMONIC_VRSQRT14PS:
+	case ZYDIS_MNEMONIC_VRSQRT14SD:
+	case ZYDIS_MNEMONIC_VRSQRT14SS:
+	case ZYDIS_MNEMONIC_VRSQRT28PD:
+	case ZYDIS_MNEMONIC_VRSQRT28PS:
+	case ZYDIS_MNEMONIC_VRSQRT28SD:
+	case ZYDIS_MNEMONIC_VRSQRT28SS:
+	case ZYDIS_MNEMONIC_VRSQRTPH:
+	case ZYDIS_MNEMONIC_VRSQRTSH:
+	case ZYDIS_MNEMONIC_VEXP2PD:
+	case ZYDIS_MNEMONIC_VEXP2PS:
 	case ZYDIS_MNEMONIC_F2XM1:
 	case ZYDIS_MNEMONIC_FYL2X:
 	case ZYDIS_MNEMONIC_FYL2XP1:
@@ -570,12 +597,21 @@ static bool touches_no_data(const ZydisDecodedInstruction *zydis)
 	}
 }
 
-/* What a register in place of the operand would not do, or what reads or writes less than its operand. */
+/* What a mask leaves out is not read, and does not fault. What it leaves out of a store is not written either
+ * time. */
+static bool reads_by_mask(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *memory)
+{
+	return zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
+	       memory->actions & ZYDIS_OPERAND_ACTION_MASK_READ && zydis->raw.evex.aaa;
+}
+
+/* What a register in place of the operand would not do, or what reads less than its operand. */
 static bool is_exotic(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *memory)
 {
 	bool rip = memory->mem.base == ZYDIS_REGISTER_RIP || memory->mem.base == ZYDIS_REGISTER_EIP;
 
-	if (memory->mem.type != ZYDIS_MEMOP_TYPE_MEM || memory->encoding == ZYDIS_OPERAND_ENCODING_NONE)
+	if (memory->mem.type != ZYDIS_MEMOP_TYPE_MEM || memory->encoding == ZYDIS_OPERAND_ENCODING_NONE ||
+	        reads_by_mask(zydis, memory))
 		return true;
 	/* The GS base is ours, and few use their own. */
 	if (memory->mem.segment == ZYDIS_REGISTER_GS || (memory->mem.segment == ZYDIS_REGISTER_FS && rip))
@@ -1020,7 +1056,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 }
 
 static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
-        const ZydisDecodedOperand *operands, enum translate_mode mode)
+        const ZydisDecodedOperand *operands, unsigned disp_unit, enum translate_mode mode)
 {
 	instruction->length = zydis->length;
 	instruction->opcode = zydis->opcode;
@@ -1031,7 +1067,7 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	instruction->approximates = is_approximate(zydis->mnemonic);
 	instruction->x87 = zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
 	                   zydis->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && (zydis->opcode & 0xf8) == 0xd8;
-	examine_encoding(instruction, zydis);
+	examine_encoding(instruction, zydis, disp_unit);
 	examine_operands(instruction, zydis, operands);
 	classify(instruction, zydis, operands);
 	if (needs_gs_base(instruction))
@@ -1090,7 +1126,7 @@ void decode_instruction(struct instruction *instruction, uint64_t pc, const uint
 		status =
 		        ZydisDecoderDecodeOperands(&decoder, &context, &zydis, operands, zydis.operand_count);
 	if (ZYAN_SUCCESS(status)) {
-		examine(instruction, &zydis, operands, mode);
+		examine(instruction, &zydis, operands, context.cd8_scale, mode);
 		return;
 	}
 	instruction->length = size;
@@ -1102,6 +1138,15 @@ void decode_instruction(struct instruction *instruction, uint64_t pc, const uint
 		instruction->kind = KIND_UNREADABLE; /* undefined or not: the CPU may want the rest first */
 	else
 		instruction->kind = status == ZYDIS_STATUS_NO_MORE_DATA ? KIND_TOO_LONG : KIND_UNDEFINED;
+}
+
+/* The program is told of a processor that does not have it. */
+static void refuse(struct instruction *instruction)
+{
+	instruction->kind = KIND_REFUSED;
+	instruction->access = ACCESS_NONE;
+	instruction->use = LIVE_ALL;
+	instruction->kill = 0;
 }
 
 /* -- discovery ----------------------------------------------------------- */
@@ -1186,6 +1231,16 @@ static struct instruction *append(struct discovery *discovery)
 	return &region->instructions[region->instruction_count];
 }
 
+static void decode_at(struct discovery *discovery, uint64_t pc, struct instruction *instruction)
+{
+	uint8_t bytes[INSTRUCTION_BYTES_MAX];
+
+	decode_instruction(
+	        instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes), discovery->request->mode);
+	if (instruction->wide && !discovery->request->wide_vectors)
+		refuse(instruction);
+}
+
 /*
  * Decodes the instruction at pc and adds it to the region; NULL when there is none: the budget is used up, it
  * is known, or not all of it can be read. Branches to that pc then leave to the stub, which finds out more.
@@ -1194,7 +1249,6 @@ static struct instruction *discover_instruction(struct discovery *discovery, uin
 {
 	struct region *region = discovery->region;
 	const struct translate_request *request = discovery->request;
-	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 
 	if (region->instruction_count >= (request->exact ? request->exact : request->max_instructions) &&
 	        region->instruction_count)
@@ -1206,7 +1260,7 @@ static struct instruction *discover_instruction(struct discovery *discovery, uin
 
 	if (!instruction)
 		return NULL;
-	decode_instruction(instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes), request->mode);
+	decode_at(discovery, pc, instruction);
 	if (instruction->kind == KIND_UNREADABLE)
 		return NULL;
 	if (!map_add(&region->by_pc, pc, region->instruction_count)) {
@@ -1312,11 +1366,9 @@ static live_set look_beyond(struct discovery *discovery, uint64_t pc)
 	live_set use = 0, kill = 0;
 
 	for (unsigned i = 0; i < BEYOND_INSTRUCTIONS && !(use & flags) && (kill & flags) != flags; i++) {
-		uint8_t bytes[INSTRUCTION_BYTES_MAX];
 		struct instruction instruction;
 
-		decode_instruction(&instruction, pc, bytes, fetch(&discovery->fetcher, pc, bytes),
-		        discovery->request->mode);
+		decode_at(discovery, pc, &instruction);
 		if (instruction.kind == KIND_UNREADABLE)
 			break;
 		add_glance(discovery, &instruction);

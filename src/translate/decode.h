@@ -79,13 +79,14 @@ enum access_kind {
 struct encoding {
 	uint8_t rex;      /* a REX that counts */
 	bool has_rex;     /* (it may be at offset 0) */
-	uint8_t vex;      /* the first byte of VEX or XOP */
-	uint8_t vex_size; /* 2 or 3; 0: none */
+	uint8_t vex;      /* the first byte of VEX, XOP or EVEX */
+	uint8_t vex_size; /* 2, 3, or 4 for EVEX; 0: none */
 	uint8_t prefix_count;
 	uint8_t modrm;
 	uint8_t sib;
 	uint8_t disp;
 	uint8_t disp_size; /* in bytes */
+	uint8_t disp_unit; /* what is counted by a displacement of one byte: 1, or more with EVEX */
 	uint8_t tail;      /* what follows modrm, sib and disp: immediates, or `length` */
 	bool moffs;
 };
@@ -126,6 +127,7 @@ struct instruction {
 	bool is_pop; /* pop [mem] */
 	bool xstate; /* xsave, xrstor and their kind: edx:eax says which state */
 	bool may_fault;
+	bool wide;                  /* AVX-512: uses registers that not every program is offered */
 	uint8_t access;             /* enum access_kind; only while recording */
 	uint8_t access_size;        /* in bytes */
 	uint8_t trace;              /* TRACE_*: what it does to memory by its operand; only in replay */

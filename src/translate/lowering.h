@@ -10,7 +10,7 @@ struct miss {
 	uint32_t start;     /* as in struct lowering */
 	int32_t executed;   /* as in struct record, before the instruction */
 	uint32_t state;     /* RECORD_*: what is borrowed when it fails */
-	uint32_t fields[4]; /* the rel32s that lead to it */
+	uint32_t fields[8]; /* the rel32s that lead to it */
 	unsigned field_count;
 };
 

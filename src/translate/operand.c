@@ -1,5 +1,5 @@
 /*
- * Rewriting of memory operands at the level of encodings: prefixes, REX or VEX,
+ * Rewriting of memory operands at the level of encodings: prefixes, REX, VEX or EVEX,
  * opcode, modrm, sib, displacement, immediates.
  *
  * The registers used for [reg] are the six that need neither a SIB byte nor a
@@ -14,7 +14,7 @@
 #define REX_R 0x04
 #define REX_X 0x02
 #define REX_B 0x01
-#define VEX_X 0x40 /* inverted */
+#define VEX_X 0x40 /* inverted; in EVEX in the same place */
 #define VEX_B 0x20
 
 bool operand_is_near(const struct translate_request *request, uint64_t address)
@@ -24,6 +24,23 @@ bool operand_is_near(const struct translate_request *request, uint64_t address)
 
 	return from_low < INT32_MAX - 4096 && from_low > INT32_MIN + 4096 && from_high < INT32_MAX - 4096 &&
 	       from_high > INT32_MIN + 4096;
+}
+
+bool operand_counts_units(const struct instruction *instruction)
+{
+	return instruction->encoding.disp_size == 1 && instruction->encoding.disp_unit > 1;
+}
+
+int32_t operand_displacement(const struct instruction *instruction)
+{
+	const struct encoding *encoding = &instruction->encoding;
+	int32_t displacement = 0;
+
+	if (encoding->disp_size == 1)
+		displacement = (int8_t)instruction->bytes[encoding->disp] * encoding->disp_unit;
+	else if (encoding->disp_size == 4)
+		memcpy(&displacement, instruction->bytes + encoding->disp, 4);
+	return displacement;
 }
 
 uint8_t operand_register(const struct instruction *instruction)
@@ -81,7 +98,7 @@ static void emit_prefixes(struct emitter *emitter, const struct instruction *ins
 	}
 }
 
-/* VEX or XOP if there is one, and the opcode; up to the modrm byte. */
+/* VEX, XOP or EVEX if there is one, and the opcode; up to the modrm byte. */
 static void emit_opcode(struct emitter *emitter, const struct instruction *instruction, uint8_t vex_set)
 {
 	const struct encoding *encoding = &instruction->encoding;
@@ -89,7 +106,7 @@ static void emit_opcode(struct emitter *emitter, const struct instruction *instr
 	unsigned start = encoding->prefix_count;
 
 	memcpy(bytes, instruction->bytes, sizeof(bytes));
-	if (encoding->vex_size == 3)
+	if (encoding->vex_size >= 3)
 		bytes[encoding->vex + 1] |= vex_set;
 	emit_bytes(emitter, bytes + start, encoding->modrm - start);
 }
@@ -268,13 +285,20 @@ static void emit_with_operand(
 
 	if (encoding->has_rex)
 		rex |= instruction->bytes[encoding->rex] & (REX_X | REX_B);
-	if (encoding->vex_size == 3) {
+	if (encoding->vex_size >= 3) {
 		uint8_t byte = instruction->bytes[encoding->vex + 1];
 
 		rex |= (byte & VEX_X ? 0 : REX_X) | (byte & VEX_B ? 0 : REX_B);
 	}
 	if (instruction->address32)
 		EMIT(emitter, 0x67);
+	if (operand_counts_units(instruction)) {
+		EMIT(emitter, rex, opcode, 0x80 | (modrm & 7) | (reg & 7) << 3);
+		if (encoding->sib)
+			EMIT(emitter, instruction->bytes[encoding->sib]);
+		emit_u32(emitter, (uint32_t)operand_displacement(instruction));
+		return;
+	}
 	EMIT(emitter, rex, opcode, (modrm & 0xc7) | (reg & 7) << 3);
 	emit_bytes(emitter, instruction->bytes + encoding->modrm + 1, encoding->tail - encoding->modrm - 1);
 }

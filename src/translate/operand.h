@@ -10,6 +10,11 @@
 /* Does rel32 reach the address from everywhere the code may be placed? */
 bool operand_is_near(const struct translate_request *request, uint64_t address);
 
+/* The displacement from the operand's base. */
+int32_t operand_displacement(const struct instruction *instruction);
+/* Its displacement is a byte that counts units of the operand's size: it means something else elsewhere. */
+bool operand_counts_units(const struct instruction *instruction);
+
 /* The register in the r/m field of an instruction whose operand is not memory. */
 uint8_t operand_register(const struct instruction *instruction);
 

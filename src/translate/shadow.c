@@ -202,7 +202,8 @@ static void emit_own_operand(
 	const struct encoding *encoding = &instruction->encoding;
 	uint8_t modrm = instruction->bytes[encoding->modrm];
 	uint8_t sib = encoding->sib ? instruction->bytes[encoding->sib] : 0;
-	int32_t displacement = 0;
+	int32_t displacement = operand_displacement(instruction);
+	bool anew = offset || operand_counts_units(instruction); /* in four bytes */
 
 	modrm = (modrm & 0xc7) | (reg & 7) << 3;
 	if (is_rip(instruction)) {
@@ -213,11 +214,7 @@ static void emit_own_operand(
 		emit_u32(emitter, 0);
 		return;
 	}
-	if (encoding->disp_size == 1)
-		displacement = (int8_t)instruction->bytes[encoding->disp];
-	else if (encoding->disp_size == 4)
-		memcpy(&displacement, instruction->bytes + encoding->disp, 4);
-	if (offset) {
+	if (anew) {
 		bool no_base = modrm >> 6 == 0 && encoding->sib && (sib & 7) == 5;
 
 		if (!no_base)
@@ -226,7 +223,7 @@ static void emit_own_operand(
 	EMIT(emitter, modrm);
 	if (encoding->sib)
 		EMIT(emitter, sib);
-	if (offset)
+	if (anew)
 		emit_u32(emitter, (uint32_t)(displacement + offset));
 	else
 		emit_bytes(emitter, instruction->bytes + encoding->disp, encoding->disp_size);
@@ -239,7 +236,7 @@ static uint8_t own_rex(const struct instruction *instruction)
 
 	if (encoding->has_rex)
 		rex = instruction->bytes[encoding->rex] & 3;
-	if (encoding->vex_size == 3)
+	if (encoding->vex_size >= 3)
 		rex = (~instruction->bytes[encoding->vex + 1] >> 5) & 3;
 	return rex;
 }

@@ -151,6 +151,7 @@ struct translate_request {
 	bool low_stack; /* the stack may be there, too */
 	/* xsave and its family must not touch state components outside this mask; 0: no need to mask. */
 	uint64_t xstate_mask;
+	bool wide_vectors; /* AVX-512 is offered; else its instructions are refused */
 };
 
 static inline bool request_counts(const struct translate_request *request)

@@ -11,11 +11,17 @@
 #include "record/cpu_level.h"
 #include "target/cpuid.c"
 
+static struct info described = {
+        .vectors = VECTORS_UP_TO_AVX,
+        .standard_at = {1088, 1152, 1664},
+};
+
 /* A CPU that has everything. */
 static struct cpuid full(uint32_t leaf, uint32_t subleaf, unsigned level)
 {
-	return limited_cpuid(
-	        leaf, subleaf, translated_cpuid(leaf, subleaf, (struct cpuid){ALL, ALL, ALL, ALL}), level);
+	struct cpuid everything = {ALL, ALL, ALL, ALL};
+
+	return limited_cpuid(leaf, subleaf, translated_cpuid(leaf, subleaf, everything, &described), level);
 }
 
 static void level_2(void **state)
@@ -53,8 +59,9 @@ static void level_3(void **state)
 	assert_int_equal(extended.c & (bit_SSE4a | bit_XOP | bit_TBM | bit_FMA4 | bit_LWP | bit_MWAITX), 0);
 	assert_int_equal(extended.d & (bit_3DNOW | bit_3DNOWP), 0);
 	assert_int_equal(full(0x80000008, 0, 3).b, 0);
-	assert_int_equal(full(0xd, 0, 3).a, XSTATE_OFFERED);
-	assert_int_equal(full(0xd, 0, 3).c, XSAVE_BYTES_AVX);
+	assert_int_equal(full(0xd, 0, 3).a, VECTORS_UP_TO_AVX);
+	assert_int_equal(full(0xd, 0, 3).c, VECTORS_AVX_BYTES);
+	assert_int_equal(full(0xd, 5, 3).a, 0);
 }
 
 static void native_is_not_limited(void **state)
@@ -64,6 +71,28 @@ static void native_is_not_limited(void **state)
 	assert_true(full(7, 0, 0).b & bit_SHA);
 	assert_true(full(0x80000001, 0, 0).c & bit_SSE4a);
 	assert_int_equal(full(7, 0, 0).b & (bit_AVX512F | bit_RTM), 0);
+}
+
+/* AVX-512, and nothing else, comes with its registers. */
+static void wide_vectors(void **state)
+{
+	struct cpuid narrow = full(7, 0, 0), wide;
+
+	(void)state;
+	described.vectors = VECTORS_WIDE;
+	wide = full(7, 0, 0);
+	assert_int_equal(wide.b & ~narrow.b,
+	        bit_AVX512F | bit_AVX512DQ | bit_AVX512IFMA | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL);
+	assert_int_equal(wide.c & ~narrow.c,
+	        bit_AVX512VBMI | bit_AVX512VBMI2 | bit_AVX512VNNI | bit_AVX512BITALG | bit_AVX512VPOPCNTDQ);
+	assert_int_equal(wide.d & ~narrow.d, bit_AVX512VP2INTERSECT | BIT(23) /* FP16 */);
+	assert_int_equal(narrow.b & ~wide.b, 0);
+	assert_int_equal(full(0xd, 0, 0).a, VECTORS_WIDE);
+	assert_int_equal(full(0xd, 0, 0).c, 2688); /* as Intel has them */
+	assert_int_equal(full(0xd, 0, 3).c, 2688);
+	for (unsigned i = 3; i < 70; i++)
+		assert_int_equal(full(0xd, i, 0).b, i >= 5 && i <= 7 ? ALL : 0);
+	described.vectors = VECTORS_UP_TO_AVX;
 }
 
 /* What a level needs must be left when it is offered: the one list against the other. */
@@ -93,6 +122,7 @@ int main(void)
 	        cmocka_unit_test(level_2),
 	        cmocka_unit_test(level_3),
 	        cmocka_unit_test(native_is_not_limited),
+	        cmocka_unit_test(wide_vectors),
 	        cmocka_unit_test(levels_are_complete),
 	};
 

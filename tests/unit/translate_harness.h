@@ -48,8 +48,10 @@ struct cpu {
 
 enum { LEFT_EXIT, LEFT_MISS, LEFT_SYSCALL, LEFT_EMULATE, LEFT_STOP, LEFT_ACCESS, LEFT_POSITION };
 
-uint8_t harness_vectors[1024] __attribute__((aligned(64))); /* x87, SSE and AVX state of the program */
-struct cpu harness_cpu;                                     /* loaded on the way in, stored on the way out */
+#define HARNESS_VECTORS 4096
+uint8_t harness_vectors[HARNESS_VECTORS]
+        __attribute__((aligned(64))); /* x87 and vector state of the program */
+struct cpu harness_cpu;               /* loaded on the way in, stored on the way out */
 uint64_t harness_host_rsp;
 uint64_t harness_left;    /* LEFT_* */
 void harness_enter(void); /* runs harness_cpu.pc */
@@ -61,7 +63,7 @@ __asm__(".text\n"
         "harness_enter:\n"
         "	push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
         "	mov %rsp, harness_host_rsp(%rip)\n"
-        "	mov $7, %eax; xor %edx, %edx; xrstor64 harness_vectors(%rip)\n"
+        "	mov $0xe7, %eax; xor %edx, %edx; xrstor64 harness_vectors(%rip)\n"
         "	push harness_cpu+128(%rip)\n"
         "	mov harness_cpu+0(%rip), %rax\n"
         "	mov harness_cpu+8(%rip), %rcx\n"
@@ -111,7 +113,7 @@ __asm__(".text\n"
         "	pop harness_cpu+128(%rip)\n"
         "	pushq $2\n"
         "	popfq\n"
-        "	mov $7, %eax; xor %edx, %edx; xsave64 harness_vectors(%rip)\n"
+        "	mov $0xe7, %eax; xor %edx, %edx; xsave64 harness_vectors(%rip)\n"
         "	fninit; vzeroupper\n"
         "	pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
         "	ret\n"
@@ -292,6 +294,7 @@ static inline void harness_init(struct harness *harness, const void *hint)
 	        .reach_low = (uint64_t)harness->area,
 	        .reach_high = (uint64_t)harness->area + AREA_SIZE,
 	        .max_instructions = 500,
+	        .wide_vectors = true,
 	};
 }
 
@@ -859,7 +862,7 @@ static inline void compare_runs(struct harness *harness, const struct cpu *start
 	/* All but the x87 instruction and data pointers and what the CPU thinks is in use. */
 	if (memcmp(harness_vectors, vectors_after, 6) ||
 	        memcmp(harness_vectors + 24, vectors_after + 24, 392) ||
-	        memcmp(harness_vectors + 576, vectors_after + 576, 256))
+	        memcmp(harness_vectors + 576, vectors_after + 576, HARNESS_VECTORS - 576))
 		fail_msg("x87 or vector state differs");
 	memcpy(harness_vectors, vectors, sizeof(vectors));
 	memcpy(&program_memory, &program_initial, sizeof(program_memory));
