@@ -44,7 +44,7 @@ int main(void)
 
 	pthread_t other, thread;
 	CHECK(!pthread_create(&other, NULL, busy, NULL));
-	for (int round = 0; round < 200; round++) {
+	for (int round = 0; round < 80; round++) {
 		int which = round & 1;
 		void *library = dlopen(path[which], which ? RTLD_NOW : RTLD_LAZY);
 		if (!library)

@@ -104,7 +104,7 @@ int main(void)
 	at = site - 64;
 	byte(0xeb), byte(62); /* jmp to the site */
 	site[5] = 0xc3;
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		int32_t offset = (int32_t)(target[i % 4] - (site + 5));
 		site[0] = 0xe8;
 		memcpy(site + 1, &offset, 4);

@@ -65,12 +65,12 @@ int main(void)
 		CHECK(lowest < highest);
 		sum = mix(sum, (uint64_t)(lowest * 1000 + highest));
 	}
-	for (int i = 0; i < 5000; i++)
+	for (int i = 0; i < 2000; i++)
 		CHECK_EQ(copied_to_stack(i), i & 1 ? i + 10 : i * 10);
 
 	uint8_t *heap = aligned_alloc(4096, 8192);
 	CHECK(!mprotect(heap, 8192, PROT_READ | PROT_WRITE | PROT_EXEC));
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 2000; i++) {
 		memset(heap, 0xcc, 64);
 		emit_loop(heap, i);
 		CHECK_EQ(call(heap, 4), i + 10);

@@ -12,7 +12,7 @@
 #define PAGES     8
 #define FUNCTIONS (PAGES - 1)
 #define PARTS     12 /* add $imm32, %eax: six or five bytes each */
-#define ROUNDS    20000
+#define ROUNDS    8000
 #define THREADS   3
 
 /* A function's code and what it should return: the sum of the numbers in it. */

@@ -35,24 +35,24 @@ int main(void)
 	uint8_t *page =
 	        mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	CHECK(page != MAP_FAILED);
-	for (int i = 0; i < 6000; i++)
+	for (int i = 0; i < 2400; i++)
 		write_and_run(page + 16 * (i % 7), page + 16 * (i % 7), i);
 	puts("always writable");
 
 	/* Only a byte of it changes: the immediate. */
 	emit_constant(page, 0);
-	for (int i = 0; i < 6000; i++) {
+	for (int i = 0; i < 2400; i++) {
 		page[1] = (uint8_t)i;
 		CHECK_EQ(call(page, 0), i & 255);
 	}
 	puts("one byte");
 
 	/* Across a page boundary: the function starts on one page and ends on the next. */
-	for (int i = 0; i < 2000; i++)
+	for (int i = 0; i < 800; i++)
 		write_and_run(page + PAGE - 3, page + PAGE - 3, i);
 	puts("across pages");
 
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 800; i++) {
 		uint8_t *at = page + 2 * PAGE;
 		CHECK(!mprotect(at, PAGE, PROT_READ | PROT_WRITE));
 		if (i % 4 == 0)
@@ -75,11 +75,11 @@ int main(void)
 	uint8_t *writable = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	uint8_t *executable = mmap(NULL, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
 	CHECK(writable != MAP_FAILED && executable != MAP_FAILED);
-	for (int i = 0; i < 6000; i++)
+	for (int i = 0; i < 2400; i++)
 		write_and_run(writable + 16 * (i % 5) + PAGE - 8, executable + 16 * (i % 5) + PAGE - 8, i);
 	puts("mapped twice");
 
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < 800; i++) {
 		uint8_t *at = mmap(page + 3 * PAGE, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
 		        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		CHECK_EQ(at, page + 3 * PAGE);

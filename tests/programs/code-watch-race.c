@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #define PAGE    4096
-#define ROUNDS  100
+#define ROUNDS  50
 #define WRITERS 2
 
 static uint8_t *volatile current; /* the page of this round */

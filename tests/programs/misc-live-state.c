@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define BLOCKS 400
+#define BLOCKS 200
 #define AREA   (BLOCKS * 192u)
 
 struct state {

@@ -45,7 +45,7 @@ int main(void)
 	CHECK(!sigaction(SIGFPE, &action, NULL));
 	CHECK(!sigaction(SIGILL, &action, NULL));
 
-	for (volatile int i = 0; i < 20000; i++) {
+	for (volatile int i = 0; i < 8000; i++) {
 		int sig = sigsetjmp(back, 1);
 		if (!sig) {
 			switch (i % 3) {
