@@ -288,7 +288,7 @@ static void examine_encoding(
 	encoding->sib = zydis->raw.sib.offset;
 	encoding->disp = zydis->raw.disp.offset;
 	encoding->disp_size = zydis->raw.disp.size / 8;
-	encoding->disp_unit = (uint8_t)disp_unit;
+	encoding->disp_unit = (uint8_t)(disp_unit ? disp_unit : 1);
 	encoding->moffs = is_moffs(zydis);
 	if (encoding->disp_size)
 		encoding->tail = encoding->disp + encoding->disp_size;
