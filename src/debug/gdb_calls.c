@@ -181,7 +181,7 @@ void gdb_calls_write_register(struct gdb_session *session, const char *text)
 	uint64_t number;
 	bool done = false;
 
-	bool written = gdb_hex(&text, &number) && number < GDB_REGISTER_COUNT && *text++ == '=' &&
+	bool written = gdb_hex(&text, &number) && number < session->register_count && *text++ == '=' &&
 	               write_register(session, (unsigned)number, &text, &done) && !*text;
 	gdb_reply(session, "%s", !written ? "E01" : done ? "OK" : REFUSED);
 }
@@ -190,7 +190,7 @@ void gdb_calls_write_registers(struct gdb_session *session, const char *text)
 {
 	bool written = true, done = true;
 
-	for (unsigned i = 0; i < GDB_REGISTER_COUNT && written && done; i++)
+	for (unsigned i = 0; i < session->register_count && written && done; i++)
 		written = write_register(session, i, &text, &done);
 	gdb_reply(session, "%s", !written || (done && *text) ? "E01" : done ? "OK" : REFUSED);
 }

@@ -166,7 +166,7 @@ static void make_siginfo(struct gdb_session *session, FILE *out)
 static void make_features(struct gdb_session *session, FILE *out)
 {
 	if (!session->description)
-		session->description = gdb_description();
+		session->description = gdb_description(session->register_count);
 	fputs(session->description, out);
 }
 

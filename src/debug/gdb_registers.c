@@ -15,7 +15,7 @@
 #define IMAGE_MXCSR 24
 #define IMAGE_ST    32
 #define IMAGE_XMM   160
-#define IMAGE_YMM   576
+#define IMAGE_YMM   VECTORS_AT_AVX
 
 static const char *const general_names[16] = {"rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", "r8",
         "r9", "r10", "r11", "r12", "r13", "r14", "r15"};
@@ -63,6 +63,31 @@ static uint32_t x87_control(const uint8_t *image, unsigned which)
 	return word;
 }
 
+/* Where a register from GDB_YMM0H on is in the image, and of which component. */
+struct wide_place {
+	size_t at, size;
+	unsigned component;
+};
+
+static struct wide_place wide_place(unsigned number)
+{
+	if (number < GDB_XMM16)
+		return (struct wide_place){IMAGE_YMM + 16 * (number - GDB_YMM0H), 16, VECTORS_AVX};
+	if (number < GDB_YMM16H)
+		return (struct wide_place){
+		        VECTORS_AT_ZMM_MORE + 64 * (number - GDB_XMM16), 16, VECTORS_ZMM_MORE};
+	if (number < GDB_K0)
+		return (struct wide_place){
+		        VECTORS_AT_ZMM_MORE + 64 * (number - GDB_YMM16H) + 16, 16, VECTORS_ZMM_MORE};
+	if (number < GDB_ZMM0H)
+		return (struct wide_place){VECTORS_AT_MASKS + 8 * (number - GDB_K0), 8, VECTORS_MASKS};
+	if (number < GDB_ZMM0H + 16)
+		return (struct wide_place){
+		        VECTORS_AT_ZMM_HIGH + 32 * (number - GDB_ZMM0H), 32, VECTORS_ZMM_HIGH};
+	return (struct wide_place){
+	        VECTORS_AT_ZMM_MORE + 64 * (number - GDB_ZMM0H - 16) + 32, 32, VECTORS_ZMM_MORE};
+}
+
 size_t gdb_register_bytes(const struct state *state, unsigned number, uint8_t bytes[GDB_REGISTER_BYTES])
 {
 	const uint8_t *image = state->vectors;
@@ -98,8 +123,9 @@ size_t gdb_register_bytes(const struct state *state, unsigned number, uint8_t by
 		return number_bytes(state->fs_base, 8, bytes);
 	if (number == GDB_GS_BASE)
 		return number_bytes(state->gs_base, 8, bytes);
-	memcpy(bytes, image + IMAGE_YMM + 16 * (number - GDB_YMM0H), 16);
-	return 16;
+	struct wide_place place = wide_place(number);
+	memcpy(bytes, image + place.at, place.size);
+	return place.size;
 }
 
 #define IMAGE_PRESENT 512 /* which components are not in their initial state */
@@ -150,8 +176,10 @@ void gdb_register_set(struct state *state, unsigned number, const uint8_t *bytes
 		set_vector(state, IMAGE_XMM + 16 * (number - GDB_XMM0), bytes, 16, 2);
 	else if (number == GDB_MXCSR)
 		set_vector(state, IMAGE_MXCSR, bytes, 4, 2);
-	else if (number >= GDB_YMM0H)
-		set_vector(state, IMAGE_YMM + 16 * (number - GDB_YMM0H), bytes, 16, 4);
+	if (number >= GDB_YMM0H) {
+		struct wide_place place = wide_place(number);
+		set_vector(state, place.at, bytes, place.size, place.component);
+	}
 }
 
 static void describe_core(FILE *out)
@@ -183,10 +211,10 @@ static void describe_core(FILE *out)
 	fputs("</feature>", out);
 }
 
-static void describe_vectors(FILE *out)
+/* Types are known within one feature only. */
+static void describe_vec128(FILE *out)
 {
-	fputs("<feature name=\"org.gnu.gdb.i386.sse\">"
-	      "<vector id=\"v4f\" type=\"ieee_single\" count=\"4\"/>"
+	fputs("<vector id=\"v4f\" type=\"ieee_single\" count=\"4\"/>"
 	      "<vector id=\"v2d\" type=\"ieee_double\" count=\"2\"/>"
 	      "<vector id=\"v16i8\" type=\"int8\" count=\"16\"/>"
 	      "<vector id=\"v8i16\" type=\"int16\" count=\"8\"/>"
@@ -196,8 +224,15 @@ static void describe_vectors(FILE *out)
 	      "type=\"v2d\"/>"
 	      "<field name=\"v16_int8\" type=\"v16i8\"/><field name=\"v8_int16\" type=\"v8i16\"/>"
 	      "<field name=\"v4_int32\" type=\"v4i32\"/><field name=\"v2_int64\" type=\"v2i64\"/>"
-	      "<field name=\"uint128\" type=\"uint128\"/></union>"
-	      "<flags id=\"i386_mxcsr\" size=\"4\"><field name=\"IE\" start=\"0\" end=\"0\"/>"
+	      "<field name=\"uint128\" type=\"uint128\"/></union>",
+	        out);
+}
+
+static void describe_vectors(FILE *out)
+{
+	fputs("<feature name=\"org.gnu.gdb.i386.sse\">", out);
+	describe_vec128(out);
+	fputs("<flags id=\"i386_mxcsr\" size=\"4\"><field name=\"IE\" start=\"0\" end=\"0\"/>"
 	      "<field name=\"DE\" start=\"1\" end=\"1\"/><field name=\"ZE\" start=\"2\" end=\"2\"/>"
 	      "<field name=\"OE\" start=\"3\" end=\"3\"/><field name=\"UE\" start=\"4\" end=\"4\"/>"
 	      "<field name=\"PE\" start=\"5\" end=\"5\"/><field name=\"DAZ\" start=\"6\" end=\"6\"/>"
@@ -221,7 +256,28 @@ static void describe_vectors(FILE *out)
 	fputs("</feature>", out);
 }
 
-char *gdb_description(void)
+static void describe_each(FILE *out, const char *name, unsigned first, unsigned end, const char *rest)
+{
+	for (unsigned i = first; i < end; i++) {
+		fputs("<reg name=\"", out);
+		fprintf(out, name, i);
+		fprintf(out, "\" %s/>", rest);
+	}
+}
+
+static void describe_avx512(FILE *out)
+{
+	fputs("<feature name=\"org.gnu.gdb.i386.avx512\">", out);
+	describe_vec128(out);
+	fputs("<vector id=\"v2ui128\" type=\"uint128\" count=\"2\"/>", out);
+	describe_each(out, "xmm%u", 16, 32, "bitsize=\"128\" type=\"vec128\"");
+	describe_each(out, "ymm%uh", 16, 32, "bitsize=\"128\" type=\"uint128\"");
+	describe_each(out, "k%u", 0, 8, "bitsize=\"64\" type=\"uint64\"");
+	describe_each(out, "zmm%uh", 0, 32, "bitsize=\"256\" type=\"v2ui128\"");
+	fputs("</feature>", out);
+}
+
+char *gdb_description(unsigned count)
 {
 	char *text = NULL;
 	size_t size;
@@ -234,6 +290,8 @@ char *gdb_description(void)
 	        out);
 	describe_core(out);
 	describe_vectors(out);
+	if (count > GDB_REGISTERS_AVX)
+		describe_avx512(out);
 	fputs("</target>", out);
 	if (fclose(out))
 		abort();

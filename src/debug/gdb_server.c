@@ -9,6 +9,8 @@
 
 #include "debug/gdb_session.h"
 #include "debug/live.h"
+#include "record/cpu_level.h"
+#include "replay/cpu_level.h"
 
 #define LETS_IT        "Going on from here lets it.\n"
 #define MEMORY_MAXIMUM (GDB_PACKET_MAXIMUM / 2 - 8)
@@ -491,7 +493,7 @@ static void handle_register(struct gdb_session *session, const char *text)
 {
 	uint64_t number;
 
-	if (!gdb_hex(&text, &number) || *text || number >= GDB_REGISTER_COUNT)
+	if (!gdb_hex(&text, &number) || *text || number >= session->register_count)
 		gdb_reply(session, "E01");
 	else
 		read_registers(session, (unsigned)number, (unsigned)number + 1);
@@ -656,7 +658,7 @@ static void handle(struct gdb_session *session, const char *text, size_t size)
 		reply_stop(session);
 		break;
 	case 'g':
-		read_registers(session, 0, GDB_REGISTER_COUNT);
+		read_registers(session, 0, session->register_count);
 		break;
 	case 'p':
 		handle_register(session, text + 1);
@@ -723,6 +725,13 @@ static bool wants_stop(void *link)
 	return gdb_link_wants_stop(link);
 }
 
+/* A program that runs was offered all that this processor has. */
+static bool has_wide_vectors(const struct debugger *debugger)
+{
+	return debugger->live ? cpu_level_vectors(CPU_NATIVE) & VECTORS_AVX512
+	                      : cpu_was_wide(&debugger->recorded->meta);
+}
+
 bool gdb_serve(struct debugger *debugger, int fd)
 {
 	struct gdb_session *session = calloc(1, sizeof *session);
@@ -740,6 +749,7 @@ bool gdb_serve(struct debugger *debugger, int fd)
 	session->general = debugger->current;
 	session->continued = session->selected = session->refused = NO_INDEX;
 	session->pid = (int)pid;
+	session->register_count = has_wide_vectors(debugger) ? GDB_REGISTER_COUNT : GDB_REGISTERS_AVX;
 	session->last = debugger_last_stop(debugger);
 	gdb_link_open(&session->link, fd);
 	debugger->interrupted = wants_stop;

@@ -38,6 +38,7 @@ struct gdb_session {
 	bool switched;           /* it went to another thread than the one that gdb has stepped */
 	struct line_steps lines; /* that are stepped back over, if gdb has told */
 	uint64_t read_end;       /* of a large piece of memory that it was told of just now, or 0 */
+	unsigned register_count; /* GDB_REGISTERS_AVX or GDB_REGISTER_COUNT */
 	char *description;
 	char *reply; /* what was made for qXfer, to be fetched in pieces */
 	size_t reply_size;

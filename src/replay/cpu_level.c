@@ -12,7 +12,9 @@
 static const char *const instruction_sets[] = {"pni", "ssse3", "sse4_1", "sse4_2", "sse4a", "popcnt", "cx16",
         "movbe", "aes", "vaes", "pclmulqdq", "vpclmulqdq", "sha_ni", "gfni", "avx", "avx2", "avx_vnni",
         "f16c", "fma", "fma4", "xop", "tbm", "bmi1", "bmi2", "abm", "adx", "lahf_lm", "3dnowprefetch",
-        "clflushopt", "clwb", "movdiri", "movdir64b", "serialize", "cldemote", "avx512f", "amx_tile"};
+        "clflushopt", "clwb", "movdiri", "movdir64b", "serialize", "cldemote", "avx512f", "avx512dq",
+        "avx512ifma", "avx512cd", "avx512bw", "avx512vl", "avx512vbmi", "avx512_vbmi2", "avx512_vnni",
+        "avx512_bitalg", "avx512_vpopcntdq", "avx512_vp2intersect", "avx512_fp16", "avx512_bf16", "amx_tile"};
 
 static bool has_word(const char *text, const char *word)
 {
@@ -65,6 +67,15 @@ bool cpu_level_suffices(const struct meta *meta, char *why, size_t why_size)
 	        "processor, or record with a lower --cpu (this machine has x86-64-v%u)",
 	        name, cpu ? cpu : "one that it does not name", missing, cpu_level_of_this_machine());
 	return false;
+}
+
+bool cpu_was_wide(const struct meta *meta)
+{
+	const char *name = meta_text(meta, META_CPU_LEVEL), *flags = meta_text(meta, META_CPU_FLAGS);
+	unsigned level;
+
+	return name && cpu_level_parse(name, &level) && level == CPU_NATIVE && flags &&
+	       has_word(flags, "avx512f");
 }
 
 bool cpu_is_other(const struct meta *meta)
