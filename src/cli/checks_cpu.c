@@ -98,9 +98,8 @@ void check_avx512(struct finding *finding)
 	bool avx512 = r.ebx & LEAF7_EBX_AVX512F;
 	bool amx = r.edx & LEAF7_EDX_AMX_TILE;
 
-	if (avx512 || amx)
-		finding_what(finding, "%s%s%s present; hidden from programs that bugnet runs",
-		        avx512 ? "AVX-512" : "", avx512 && amx ? " and " : "", amx ? "AMX" : "");
-	else
-		finding_what(finding, "not present; bugnet would hide it");
+	finding_what(finding, "%s%s",
+	        avx512 ? "present; hidden from recorded programs without --cpu native"
+	               : "not present; not needed",
+	        amx ? "; AMX is present, and hidden" : "");
 }
