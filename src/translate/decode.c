@@ -597,30 +597,21 @@ static bool touches_no_data(const ZydisDecodedInstruction *zydis)
 	}
 }
 
-/* What a mask leaves out is not read, and does not fault. What it leaves out of a store is not written either
- * time. */
-static bool reads_by_mask(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *memory)
-{
-	return zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX &&
-	       memory->actions & ZYDIS_OPERAND_ACTION_MASK_READ && zydis->raw.evex.aaa;
-}
-
-/* What a register in place of the operand would not do, or what reads less than its operand. */
+/*
+ * What a register in place of the operand would not do, or what reads less than its operand. Moves by a mask
+ * do, too, but are not among them: all of the operand is compared, and where that faults the CPU is asked to
+ * execute the instruction, which may be fine.
+ */
 static bool is_exotic(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *memory)
 {
 	bool rip = memory->mem.base == ZYDIS_REGISTER_RIP || memory->mem.base == ZYDIS_REGISTER_EIP;
 
-	if (memory->mem.type != ZYDIS_MEMOP_TYPE_MEM || memory->encoding == ZYDIS_OPERAND_ENCODING_NONE ||
-	        reads_by_mask(zydis, memory))
+	if (memory->mem.type != ZYDIS_MEMOP_TYPE_MEM || memory->encoding == ZYDIS_OPERAND_ENCODING_NONE)
 		return true;
 	/* The GS base is ours, and few use their own. */
 	if (memory->mem.segment == ZYDIS_REGISTER_GS || (memory->mem.segment == ZYDIS_REGISTER_FS && rip))
 		return true;
 	switch (zydis->mnemonic) {
-	case ZYDIS_MNEMONIC_VMASKMOVPS:
-	case ZYDIS_MNEMONIC_VMASKMOVPD:
-	case ZYDIS_MNEMONIC_VPMASKMOVD:
-	case ZYDIS_MNEMONIC_VPMASKMOVQ:
 	case ZYDIS_MNEMONIC_MOVDIR64B:
 	case ZYDIS_MNEMONIC_ENQCMD:
 	case ZYDIS_MNEMONIC_ENQCMDS:
