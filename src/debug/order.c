@@ -3,89 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NOBODY UINT32_MAX
+#include "debug/order_search.h"
+
 /* Where it is only about preference, not everything is looked at: */
 #define SEARCH 256 /* stores of a thread to a word, */
 #define FUTURE 64  /* threads that have not begun */
-
-/* A thread's accesses to a word. */
-struct visitor {
-	uint32_t word, thread;
-	uint32_t next_of_word; /* visitor + 1, or 0 */
-	uint32_t next_living;  /* the same, without some whose threads have ended */
-	VECTOR(uint32_t) steps;
-	uint32_t next; /* of `steps` */
-};
-
-/* Operations that must take place in the order of their stamps. */
-struct queue_entry {
-	uint64_t stamp;
-	uint32_t thread, step;
-};
-
-struct queue {
-	VECTOR(struct queue_entry) entries;
-	uint32_t next;
-	VECTOR(struct queue_entry) loose; /* of the entries, those whose stamp only bounds them */
-	uint32_t next_loose;              /* those before have taken place */
-};
-
-struct word_state {
-	uint64_t value;
-	uint8_t known;   /* bytes */
-	uint32_t writer; /* thread, or NOBODY */
-	bool stored;     /* to, by a thread or from outside */
-	/* + 1, or 0; in the order of threads. Those before the living one have ended. */
-	uint32_t first_visitor, last_visitor, living_visitor;
-};
-
-struct runner {
-	uint32_t next;            /* step */
-	uint32_t stamped;         /* the first one from there on with a stamp, as far as looked for */
-	VECTOR(uint32_t) delayed; /* stores that others do not see yet, oldest first */
-	uint32_t seen;            /* so many of them they see by now */
-	bool forced;              /* what it waits for cannot be: it goes on without */
-	bool wanted;              /* there is a goal for it */
-};
-
-/* A thread is to go on until a step has taken place, and is visible. */
-struct goal {
-	uint32_t thread, until;
-	bool for_value; /* because of what the thread of the goal below loads or stores, and of no stamp */
-};
-
-struct candidate {
-	uint64_t stamp;
-	uint32_t thread;
-};
-
-struct search {
-	const struct accesses *accesses;
-	struct order *order;
-	struct runner *runners;
-	struct word_state *words;
-	VECTOR(struct visitor) visitors;
-	struct index visitor_index;
-	struct queue *lines, calls;
-	VECTOR(struct goal) goals;
-	/* A heap of threads that have not ended, by what their next stamp was when they were put there. */
-	VECTOR(struct candidate) candidates;
-	const char *contradiction;
-};
-
-static const struct step *step_at(const struct search *s, uint32_t thread, uint32_t step)
-{
-	return &s->accesses->threads[thread].steps.items[step];
-}
-
-static uint64_t byte_mask(uint8_t bytes)
-{
-	uint64_t mask = 0;
-
-	for (unsigned i = 0; i < 8; i++)
-		mask |= bytes >> i & 1 ? 0xfful << 8 * i : 0;
-	return mask;
-}
 
 /* ---- preparation ---- */
 
@@ -113,11 +35,6 @@ static void add_visit(struct search *s, uint32_t word, uint32_t thread, uint32_t
 	uint32_t number = visitor_for(s, word, thread);
 
 	vector_push(&s->visitors.items[number].steps, step);
-}
-
-static bool is_call(const struct step *step)
-{
-	return step->kind >= STEP_CALL;
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -178,12 +95,7 @@ static void prepare(struct search *s)
 
 /* ---- memory as a thread sees it ---- */
 
-struct view {
-	uint64_t value;
-	uint8_t known, own; /* bytes */
-};
-
-static struct view view_of(const struct search *s, uint32_t thread, uint32_t word)
+struct view view_of(const struct search *s, uint32_t thread, uint32_t word)
 {
 	const struct runner *runner = &s->runners[thread];
 	struct view view = {s->words[word].value, s->words[word].known, 0};
@@ -216,66 +128,117 @@ static bool differs(const struct step *load, uint64_t value, uint8_t bytes)
 	return (load->before ^ value) & byte_mask(load->reads & bytes);
 }
 
-/* Does the store give all bytes that the load has, with their values, or those that are wrong now? */
+/* Does the store give the load's bytes their values: all, or some that are wrong now? Others may come from
+ * elsewhere. */
 static bool provides(const struct step *store, const struct step *load, struct view view)
 {
-	uint8_t both = store->writes & load->reads;
-	uint64_t after = (view.value & ~byte_mask(store->writes)) | (store->after & byte_mask(store->writes));
+	uint8_t both = store->writes & load->reads & (uint8_t)~view.own;
 
-	return both && !differs(load, after, view.known | store->writes);
+	return both && !differs(load, store->after, both) &&
+	       (!differs(load, view.value, view.known) || differs(load, view.value, view.known & both));
 }
 
 /* ---- goals ---- */
 
+/* Is it waited for to go on, and waits itself? One whose stores wait to be seen can go on meanwhile. */
 static bool is_wanted(const struct search *s, uint32_t thread)
 {
-	return s->runners[thread].wanted;
+	const struct runner *runner = &s->runners[thread];
+
+	for (uint32_t i = runner->wanted ? s->goals.count : 0; i > 0; i--) {
+		if (s->goals.items[i - 1].thread == thread && runner->next <= s->goals.items[i - 1].until)
+			return true;
+	}
+	return false;
 }
 
 /* A locked instruction is one with its accesses: nobody comes between. */
-static void push_goal(struct search *s, uint32_t thread, uint32_t until, bool for_value)
+static void push_goal(struct search *s, struct goal goal)
 {
-	while (until + 1 < s->accesses->threads[thread].steps.count &&
-	        step_at(s, thread, until + 1)->kind == STEP_ACCESS && step_at(s, thread, until + 1)->locked)
-		until++;
-	vector_push(&s->goals, (struct goal){thread, until, for_value});
-	s->runners[thread].wanted = true;
+	const struct accessing_thread *thread = &s->accesses->threads[goal.thread];
+
+	goal.visible = goal.reason != GOAL_LOAD &&
+	               (goal.reason != GOAL_DECISION ||
+	                       s->decisions.items[goal.decision].state == STORE_BEFORE_SOURCE);
+	goal.wanted = goal.until;
+	while (goal.until + 1 < thread->steps.count &&
+	        thread->steps.items[goal.until + 1].kind == STEP_ACCESS &&
+	        thread->steps.items[goal.until + 1].locked)
+		goal.until++;
+	vector_push(&s->goals, goal);
+	s->runners[goal.thread].wanted++;
 }
 
 static void pop_goal(struct search *s)
 {
-	s->goals.count--;
-	s->runners[s->goals.items[s->goals.count].thread].wanted = false;
+	struct runner *runner = &s->runners[s->goals.items[--s->goals.count].thread];
+
+	runner->wanted--;
+	runner->forced = false;
+}
+
+void drop_goals(struct search *s)
+{
+	while (s->goals.count)
+		pop_goal(s);
+}
+
+/*
+ * Threads wait for each other, from this one up to the one on top, and that one by `last`, which is no goal
+ * yet, or NULL. What has changed the fewest times gives way.
+ */
+static bool break_circle(struct search *s, uint32_t thread, const struct goal *last)
+{
+	for (unsigned changes = 0; changes <= CHANGES_MOST; changes++) {
+		unsigned times = s->runners[thread].wanted;
+		for (uint32_t i = s->goals.count; i > 0; i--) {
+			const struct goal *goal = i == s->goals.count ? last : &s->goals.items[i];
+			if (goal && goal_changes(s, goal, s->goals.items[i - 1].thread) == changes &&
+			        reconsider_goal(s, goal, s->goals.items[i - 1].thread))
+				return true;
+			if (s->goals.items[i - 1].thread == thread && !--times)
+				break;
+		}
+	}
+	return false;
 }
 
 /*
  * The thread on top waits for another one because of a stamp, or of its making. If that one waits, through
- * others, for it, somebody among them waits only for a value, and in vain: that one goes on without.
+ * others, for it, somebody among them waits only for a value. What led to that is decided otherwise; if that
+ * was in vain, it goes on without.
  */
 static bool wait_for(struct search *s, uint32_t thread, uint32_t until)
 {
-	struct goal *top = &s->goals.items[s->goals.count - 1];
+	const struct goal *goals = s->goals.items;
+	uint32_t top = s->goals.count - 1, waiting = 0;
 
 	if (!is_wanted(s, thread)) {
-		push_goal(s, thread, until, false);
+		push_goal(s, (struct goal){.thread = thread, .until = until, .reason = GOAL_STAMP});
 		return false;
 	}
-	if (top->thread == thread) {
+	if (goals[top].thread == thread) {
 		s->contradiction = "an operation waits for a later one of its own thread";
 		return false;
 	}
-	while (!top->for_value && top->thread != thread)
-		top--;
-	if (top->thread == thread) {
+	if (break_circle(s, thread, NULL))
+		return false;
+	unsigned times = s->runners[thread].wanted;
+	for (uint32_t i = top; !waiting; i--) {
+		if (goals[i].thread == thread && !--times)
+			break;
+		waiting = goals[i].reason == GOAL_STAMP ? 0 : i;
+	}
+	if (!waiting) {
 		s->contradiction = "operations wait for each other";
 		return false;
 	}
-	const struct goal *waiting = top - 1;
-	while (&s->goals.items[s->goals.count - 1] != waiting)
+	while (s->goals.count > waiting)
 		pop_goal(s);
-	if (s->runners[waiting->thread].forced)
+	struct runner *runner = &s->runners[goals[waiting - 1].thread];
+	if (runner->forced)
 		s->contradiction = "operations wait for each other";
-	s->runners[waiting->thread].forced = true;
+	runner->forced = true;
 	return false;
 }
 
@@ -355,10 +318,16 @@ static uint64_t time_behind(const struct search *s, uint32_t thread, uint32_t nu
 	return UINT64_MAX;
 }
 
-/* A store of the value that the load has, still to be seen by others: the one that comes next, of a thread
- * that is not yet waited for. */
-static bool find_store(const struct search *s, uint32_t loader, const struct step *load, bool anybody,
-        uint32_t *thread, uint32_t *step)
+enum store_search {
+	OF_ANYBODY,     /* also of threads that are waited for */
+	OF_THE_NEAREST, /* of anybody, but only a few of each thread are looked at */
+	OF_THE_FREE,
+};
+
+/* A store of the value that the load has, still to be seen by others: the one that comes next, or one that
+ * has taken place. */
+static bool find_store(const struct search *s, uint32_t loader, const struct step *load,
+        enum store_search how, uint32_t *thread, uint32_t *step)
 {
 	struct view view = view_of(s, loader, load->word);
 	uint32_t nearest = UINT32_MAX;
@@ -368,9 +337,9 @@ static bool find_store(const struct search *s, uint32_t loader, const struct ste
 	for (uint32_t v = living_visitors(s, load->word); v; v = next_living(s, v)) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
 		const struct runner *runner = &s->runners[visitor->thread];
-		if (anybody && is_far(s, visitor->thread, &future))
+		if (how == OF_THE_NEAREST && is_far(s, visitor->thread, &future))
 			break;
-		if (visitor->thread == loader || (!anybody && runner->wanted))
+		if (visitor->thread == loader)
 			continue;
 		for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
 			uint32_t number = runner->delayed.items[i];
@@ -381,8 +350,11 @@ static bool find_store(const struct search *s, uint32_t loader, const struct ste
 				return true;
 			}
 		}
+		if (how == OF_THE_FREE && is_wanted(s, visitor->thread))
+			continue;
 		for (uint32_t i = visitor->next;
-		        i < visitor->steps.count && (!anybody || i < visitor->next + SEARCH); i++) {
+		        i < visitor->steps.count && (how != OF_THE_NEAREST || i < visitor->next + SEARCH);
+		        i++) {
 			uint32_t number = visitor->steps.items[i];
 			if (!provides(step_at(s, visitor->thread, number), load, view))
 				continue;
@@ -402,8 +374,9 @@ static bool find_store(const struct search *s, uint32_t loader, const struct ste
 
 /* Somebody who has yet to load what the store will overwrite, and is not waited for. */
 static bool find_reader(
-        const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
+        const struct search *s, uint32_t storer, uint32_t stored, uint32_t *thread, uint32_t *step)
 {
+	const struct step *store = step_at(s, storer, stored);
 	const struct word_state *word = &s->words[store->word];
 	unsigned future = 0;
 
@@ -424,9 +397,12 @@ static bool find_reader(
 		        !differs(load, store->after, both))
 			continue;
 		if (number >= next_stamped(s, visitor->thread) &&
-		        find_store(s, visitor->thread, load, true, &other, &later) &&
+		        find_store(s, visitor->thread, load, OF_THE_NEAREST, &other, &later) &&
 		        time_of(s, other, later) < time_behind(s, visitor->thread, number))
 			continue; /* it may as well have a later one's */
+		if (is_waived(s, (struct place_in_thread){storer, stored},
+		            (struct place_in_thread){visitor->thread, number}))
+			continue;
 		*thread = visitor->thread;
 		*step = number;
 		return true;
@@ -474,7 +450,7 @@ static bool find_overwritten(
 		if (is_far(s, visitor->thread, &future))
 			break;
 		*thread = visitor->thread;
-		if (visitor->thread == storer || runner->wanted)
+		if (visitor->thread == storer || is_wanted(s, visitor->thread))
 			continue;
 		for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
 			*step = runner->delayed.items[i];
@@ -491,11 +467,47 @@ static bool find_overwritten(
 	return false;
 }
 
-static bool must_wait(
-        const struct search *s, uint32_t storer, const struct step *store, uint32_t *thread, uint32_t *step)
+/* What the store waits for, as a goal; false: nothing. */
+static bool must_wait(const struct search *s, uint32_t storer, uint32_t number, struct goal *goal)
 {
-	return find_reader(s, storer, store, thread, step) ||
-	       find_overwritten(s, storer, store, thread, step);
+	const struct step *store = step_at(s, storer, number);
+	struct place_in_thread place;
+
+	*goal = (struct goal){.store = number};
+	if (find_decided(s, storer, number, &place, &goal->decision)) {
+		goal->reason = GOAL_DECISION;
+		goal->thread = place.thread;
+		goal->until = place.step;
+		return true;
+	}
+	goal->reason = GOAL_LOAD;
+	if (find_reader(s, storer, number, &goal->thread, &goal->until))
+		return true;
+	goal->reason = GOAL_FIRST;
+	return !store->locked && !is_impatient(s, storer, number) &&
+	       find_overwritten(s, storer, store, &goal->thread, &goal->until);
+}
+
+/* Can it go on for one who waits, or at least what it has stored be seen? */
+static bool can_go_on(const struct search *s, const struct goal *goal)
+{
+	if (s->runners[goal->thread].next <= goal->until)
+		return !is_wanted(s, goal->thread);
+	for (uint32_t i = 0; i + 1 < s->goals.count && s->runners[goal->thread].wanted; i++) {
+		if (s->goals.items[i].thread == goal->thread && s->goals.items[i + 1].reason >= GOAL_LOAD)
+			return false;
+	}
+	return true;
+}
+
+/* The thread goes on when another one has; if that one waits for it, too, something was wrong. */
+static void wait_with(struct search *s, struct goal goal, uint32_t thread)
+{
+	goal.wanted = goal.until;
+	if (can_go_on(s, &goal))
+		push_goal(s, goal);
+	else if (!break_circle(s, goal.thread, &goal))
+		s->runners[thread].forced = true;
 }
 
 /* ---- steps ---- */
@@ -506,24 +518,28 @@ static void emit(struct search *s, struct order_event event)
 	s->order->sources[event.source]++;
 }
 
-/* Makes the thread's delayed stores visible; false: it waits for a reader. */
-static bool drain(struct search *s, uint32_t thread)
+#define ALL_STEPS UINT32_MAX
+
+/* Makes the thread's delayed stores up to a step visible; false: it waits for something. */
+static bool drain(struct search *s, uint32_t thread, uint32_t until)
 {
 	struct runner *runner = &s->runners[thread];
 
 	while (runner->seen < runner->delayed.count) {
-		uint32_t number = runner->delayed.items[runner->seen], other, load;
-		const struct step *store = step_at(s, thread, number);
-		if (!runner->forced && must_wait(s, thread, store, &other, &load)) {
-			push_goal(s, other, load, true);
+		uint32_t number = runner->delayed.items[runner->seen];
+		struct goal goal;
+		if (number > until)
+			break;
+		if (!runner->forced && must_wait(s, thread, number, &goal)) {
+			wait_with(s, goal, thread);
 			return false;
 		}
 		runner->forced = false;
 		runner->seen++;
-		store_to(s, thread, store);
+		keep_word(s, step_at(s, thread, number)->word);
+		store_to(s, thread, step_at(s, thread, number));
 		emit(s, (struct order_event){.thread = thread, .step = number, .visible = true});
 	}
-	runner->seen = runner->delayed.count = 0;
 	return true;
 }
 
@@ -551,9 +567,11 @@ static void come_from_outside(struct search *s, const struct step *load)
 	word->stored = true;
 }
 
-/* Has any thread ever stored this? */
+/* Has any thread ever stored this, or was it there from the start? */
 static bool was_stored(const struct search *s, const struct step *load)
 {
+	if (s->accesses->initial && !differs(load, s->accesses->initial[load->word], 0xff))
+		return true;
 	for (uint32_t v = s->words[load->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
 		for (uint32_t i = 0; i < visitor->steps.count; i++) {
@@ -565,28 +583,67 @@ static bool was_stored(const struct search *s, const struct step *load)
 	return false;
 }
 
-static struct visitor *visitor_of(struct search *s, uint32_t word, uint32_t thread)
+struct visitor *visitor_of(struct search *s, uint32_t word, uint32_t thread)
 {
 	return &s->visitors.items[visitor_for(s, word, thread)];
+}
+
+/* What is wrong with the load is what others do not see yet of its own thread: they have to, before it. */
+static bool show_own_stores(struct search *s, uint32_t thread, const struct step *load)
+{
+	const struct runner *runner = &s->runners[thread];
+	struct view view = view_of(s, thread, load->word);
+
+	if (!differs(load, view.value, view.own) || runner->forced || !was_stored(s, load))
+		return true;
+	for (uint32_t i = runner->delayed.count; i > runner->seen; i--) {
+		const struct step *store = step_at(s, thread, runner->delayed.items[i - 1]);
+		if (store->word == load->word && differs(load, store->after, store->writes))
+			return drain(s, thread, runner->delayed.items[i - 1]);
+	}
+	return true;
+}
+
+/* Memory has another value than the load: it waits for a store, or what led to this is decided otherwise.
+ * False: it cannot be explained. */
+static bool await_value(struct search *s, uint32_t thread, uint32_t number)
+{
+	const struct step *load = step_at(s, thread, number);
+	struct goal goal = {.reason = GOAL_STORE};
+
+	if (s->runners[thread].forced)
+		return was_stored(s, load) && reconsider_load(s, thread, number, false);
+	if (find_store(s, thread, load, OF_THE_FREE, &goal.thread, &goal.until) && can_go_on(s, &goal)) {
+		push_goal(s, goal);
+		return true;
+	}
+	if (!was_stored(s, load))
+		return false;
+	bool coming = find_store(s, thread, load, OF_ANYBODY, &goal.thread, &goal.until);
+	return (coming && !can_go_on(s, &goal) && break_circle(s, goal.thread, NULL)) ||
+	       reconsider_load(s, thread, number, coming);
 }
 
 static bool run_access(struct search *s, uint32_t thread)
 {
 	struct runner *runner = &s->runners[thread];
 	const struct step *step = step_at(s, thread, runner->next);
-	struct view view = view_of(s, thread, step->word);
 	struct order_event event = {.thread = thread, .step = runner->next};
-	uint32_t other, number;
+	struct goal goal;
 
+	if (step->reads && !step->locked && !show_own_stores(s, thread, step))
+		return false;
+	struct view view = view_of(s, thread, step->word);
 	if (step->reads && differs(step, view.value, view.known)) {
-		if (!step->locked && !runner->forced && find_store(s, thread, step, false, &other, &number)) {
-			push_goal(s, other, number, true);
+		/* A locked instruction has waited before. */
+		if (!step->locked && await_value(s, thread, runner->next))
 			return false;
-		}
 		event.source = was_stored(s, step) ? SOURCE_UNORDERED : SOURCE_OUTSIDE;
+		keep_word(s, step->word);
 		come_from_outside(s, step);
 	} else if (step->reads) {
 		event.source = source_of(s, thread, step);
+		keep_word(s, step->word);
 		if ((view.known & step->reads) != step->reads) {
 			uint8_t unknown = step->reads & (uint8_t)~view.known;
 			uint64_t mask = byte_mask(unknown);
@@ -594,11 +651,14 @@ static bool run_access(struct search *s, uint32_t thread)
 			        (s->words[step->word].value & ~mask) | (step->before & mask);
 			s->words[step->word].known |= unknown;
 		}
+	} else {
+		keep_word(s, step->word);
 	}
 	if (step->writes && step->locked) {
 		store_to(s, thread, step);
 	} else if (step->writes) {
-		event.delayed = runner->delayed.count || must_wait(s, thread, step, &other, &number);
+		event.delayed =
+		        runner->seen < runner->delayed.count || must_wait(s, thread, runner->next, &goal);
 		if (event.delayed)
 			vector_push(&runner->delayed, runner->next);
 		else
@@ -688,21 +748,30 @@ static bool is_turn(struct search *s, uint32_t thread, const struct queue *queue
 static bool is_possible(struct search *s, uint32_t thread)
 {
 	const struct accessing_thread *self = &s->accesses->threads[thread];
-	uint32_t other, number;
+	struct runner *runner = &s->runners[thread];
 
-	for (uint32_t i = s->runners[thread].next + 1; i < self->steps.count; i++) {
+	for (uint32_t i = runner->next + 1; i < self->steps.count; i++) {
 		const struct step *step = &self->steps.items[i];
+		struct goal goal;
 		if (step->kind != STEP_ACCESS || !step->locked)
 			break;
 		struct view view = view_of(s, thread, step->word);
 		bool differs_now = step->reads && differs(step, view.value, view.known);
-		if ((differs_now && find_store(s, thread, step, false, &other, &number)) ||
-		        (!differs_now && step->writes && find_reader(s, thread, step, &other, &number))) {
-			push_goal(s, other, number, true);
+		if (differs_now && await_value(s, thread, i))
+			return false;
+		if (!differs_now && step->writes && !runner->forced && must_wait(s, thread, i, &goal)) {
+			wait_with(s, goal, thread);
 			return false;
 		}
 	}
 	return true;
+}
+
+struct queue *queue_of(struct search *s, const struct step *step)
+{
+	if (is_call(step))
+		return &s->calls;
+	return step->kind == STEP_OPERATION && step->word != NO_WORD ? &s->lines[step->word] : NULL;
 }
 
 static bool run_step(struct search *s, uint32_t thread)
@@ -716,16 +785,14 @@ static bool run_step(struct search *s, uint32_t thread)
 	if (step->kind == STEP_START && self->maker != NO_THREAD &&
 	        s->runners[self->maker].next <= self->made_by)
 		return wait_for(s, self->maker, self->made_by);
-	if (!drain(s, thread))
+	if (!drain(s, thread, ALL_STEPS))
 		return false;
-	struct queue *queue = is_call(step)                                           ? &s->calls
-	                      : step->kind == STEP_OPERATION && step->word != NO_WORD ? &s->lines[step->word]
-	                                                                              : NULL;
+	struct queue *queue = queue_of(s, step);
 	if (queue && queue != &s->calls)
 		bring_forward(s, queue);
 	if (queue && !is_turn(s, thread, queue))
 		return false;
-	if (step->kind == STEP_OPERATION && !runner->forced && !is_possible(s, thread))
+	if (step->kind == STEP_OPERATION && !is_possible(s, thread))
 		return false;
 	if (queue)
 		queue->next++;
@@ -739,8 +806,8 @@ static bool is_reached(const struct search *s, const struct goal *goal)
 {
 	const struct runner *runner = &s->runners[goal->thread];
 
-	if (runner->next <= goal->until)
-		return false;
+	if (runner->next <= goal->until || !goal->visible)
+		return runner->next > goal->until;
 	for (uint32_t i = runner->seen; i < runner->delayed.count; i++) {
 		if (runner->delayed.items[i] <= goal->until)
 			return false;
@@ -755,7 +822,7 @@ static void run_goals(struct search *s)
 		if (is_reached(s, &goal))
 			pop_goal(s);
 		else if (s->runners[goal.thread].next > goal.until)
-			drain(s, goal.thread);
+			drain(s, goal.thread, goal.until);
 		else
 			run_step(s, goal.thread);
 	}
@@ -794,8 +861,9 @@ static bool find_next(const struct search *s, uint32_t thread, uint64_t *stamp, 
 }
 
 /* All threads; those that begin have no stamp yet, so they come first, in their order. */
-static void fill_candidates(struct search *s)
+void fill_candidates(struct search *s)
 {
+	s->candidates.count = 0;
 	for (uint32_t t = 0; t < s->accesses->thread_count; t++)
 		vector_push(&s->candidates, (struct candidate){0, t});
 }
@@ -829,7 +897,7 @@ bool order_find(struct order *order, const struct accesses *accesses, char *why,
 	prepare(&s);
 	fill_candidates(&s);
 	while (!s.contradiction && (thread = choose_thread(&s, &until)) != NOBODY) {
-		push_goal(&s, thread, until, false);
+		push_goal(&s, (struct goal){.thread = thread, .until = until, .reason = GOAL_STAMP});
 		run_goals(&s);
 	}
 	if (s.contradiction)
@@ -847,6 +915,7 @@ bool order_find(struct order *order, const struct accesses *accesses, char *why,
 	vector_free(&s.calls.entries);
 	vector_free(&s.goals);
 	vector_free(&s.candidates);
+	decisions_deinit(&s);
 	free(s.runners);
 	free(s.words);
 	free(s.lines);
