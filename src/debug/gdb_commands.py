@@ -183,12 +183,21 @@ def is_unavailable(value, address, size):
 	return contents == bytes([FILLER] * size)
 
 
+def address_of(value, kind):
+	"""None: it is not in memory. gdb would call malloc for the address of an array that is not."""
+	while kind.code == gdb.TYPE_CODE_ARRAY:
+		value, kind = value[kind.range()[0]], kind.target().strip_typedefs()
+	return None if value.address is None else int(value.address)
+
+
 def find_unavailable(value):
 	kind = value.type.strip_typedefs()
 	is_text = kind.code == gdb.TYPE_CODE_ARRAY and kind.target().strip_typedefs().sizeof == 1
-	if value.address is None or not gdb.selected_thread() or not kind.sizeof:
+	if not gdb.selected_thread() or not kind.sizeof:
 		return None
-	address, size = int(value.address), kind.sizeof
+	address, size = address_of(value, kind), kind.sizeof
+	if address is None:
+		return None
 	if is_text and not any(is_known(address + i, 1) for i in range(size)):
 		return Unavailable()
 	if kind.code in SCALARS and size <= LARGEST and is_unavailable(value, address, size):

@@ -657,8 +657,7 @@ void explorer_watch_none(struct explorer *explorer)
 	struct feed *feed = explorer->session.target.feed;
 
 	memset(feed->trace_filter, 0, sizeof feed->trace_filter);
-	feed->trace_low = UINT64_MAX;
-	feed->trace_high = 0;
+	memset(feed->trace_words, 0, sizeof feed->trace_words);
 }
 
 void explorer_watch(struct explorer *explorer, uint64_t address, uint64_t size)
@@ -670,8 +669,10 @@ void explorer_watch(struct explorer *explorer, uint64_t address, uint64_t size)
 	for (uint64_t i = (address - 64) >> TRACE_SHIFT;
 	        i <= last && i - (address >> TRACE_SHIFT) + 1 <= TRACE_FILTER_BYTES; i++)
 		feed->trace_filter[i & (TRACE_FILTER_BYTES - 1)] = 1;
-	feed->trace_low = address < feed->trace_low ? address : feed->trace_low;
-	feed->trace_high = address + size > feed->trace_high ? address + size : feed->trace_high;
+	uint64_t word = address / 8, last_word = (address + size - 1) / 8;
+	for (uint64_t i = 0; i < TRACE_WORDS && i <= last_word - word; i++)
+		feed->trace_words[(word + i) % TRACE_WORDS] = 1;
+	memcpy(feed->trace_words + TRACE_WORDS, feed->trace_words, TRACE_WORDS_MORE);
 }
 
 bool explorer_trace(struct explorer *explorer, uint32_t thread, struct place from, struct place to,
@@ -757,6 +758,7 @@ const struct standing *explorer_divert(struct explorer *explorer, const struct s
 	feed->diverting = 1;
 	feed->diverted_from = state->registers.pc;
 	memset(feed->trace_filter, 1, sizeof feed->trace_filter);
+	memset(feed->trace_words, 1, sizeof feed->trace_words);
 	struct parked *parked = NULL;
 	if (go_on_from(explorer, slot_of(explorer, (const struct parked *)from), why, why_size)) {
 		unsigned slot = prepare_slot(explorer);

@@ -86,8 +86,7 @@ static void begin_trace(struct session *s)
 	s->target.space->known_map = s->explores ? KNOWN_MAP : 0;
 	feed->knowing = s->explores;
 	feed->trace_epoch = 1;
-	feed->trace_low = 0;
-	feed->trace_high = UINT64_MAX;
+	memset(feed->trace_words, 1, sizeof feed->trace_words);
 	memcpy(feed->trace_filter, s->options->tracer->filter, sizeof feed->trace_filter);
 	s->target.space->trace_filter = segment->base + segment->logs + offsetof(struct feed, trace_filter);
 }

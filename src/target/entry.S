@@ -98,6 +98,7 @@ stub_image:
 	.quad	routine_emulate - stub_image
 	.quad	routine_access - stub_image
 	.quad	routine_stop - stub_image
+	.quad	routine_filtered - stub_image
 
 /*
  * The first code of ours in the target, at the program's first instruction. The
@@ -144,6 +145,76 @@ routine_access:
 	save_registers
 	call	handle_access
 	jmp	resume
+
+/*
+ * An access of a replayed thread, as in routine_access. If none of its words is wanted it is only noted as known:
+ * leaving translated code takes ten times as long, and whoever watches a variable has others on the same line. There
+ * are no signals in a replay, so nobody looks at the thread meanwhile.
+ */
+routine_filtered:
+	mov	%rcx, OWN(THREAD_PC)
+	mov	%rax, REGISTER(0)
+	mov	%rdx, REGISTER(2)
+	mov	%r11, REGISTER(11)
+	lahf
+	seto	%al
+	mov	SLOT(SLOT_ADDRESS), %rdx
+	mov	SLOT(SLOT_DETAIL), %ecx
+	shr	$4, %ecx
+	and	$0xfff, %ecx			/* ACCESS_SIZE */
+	cmp	$8*(TRACE_WORDS_MORE-1), %ecx
+	ja	1f
+	mov	%edx, %r11d
+	and	$7, %r11d
+	lea	7(%rcx,%r11), %r11d
+	shr	$3, %r11d			/* so many words, 1 to 8: */
+	shr	$3, %rdx
+	movzwl	%dx, %edx
+	add	OWN(THREAD_WANTED), %rdx
+	mov	(%rdx), %rdx
+	mov	$8, %ecx
+	sub	%r11d, %ecx
+	shl	$3, %ecx
+	shl	%cl, %rdx			/* what is behind them falls out */
+	test	%rdx, %rdx
+	jnz	1f
+	mov	SLOT(SLOT_DETAIL), %ecx
+	shr	$4, %ecx
+	and	$0xfff, %ecx
+	mov	SLOT(SLOT_ADDRESS), %rdx
+	mov	%edx, %edx
+	movabs	$KNOWN_MAP, %r11
+	add	%r11, %rdx
+2:	sub	$8, %ecx
+	jb	3f
+	movq	$-1, (%rdx)
+	add	$8, %rdx
+	jmp	2b
+3:	test	$4, %cl				/* what is left, less 8 */
+	jz	4f
+	movl	$-1, (%rdx)
+	add	$4, %rdx
+4:	test	$2, %cl
+	jz	5f
+	movw	$-1, (%rdx)
+	add	$2, %rdx
+5:	test	$1, %cl
+	jz	6f
+	movb	$-1, (%rdx)
+6:	add	$0x7f, %al			/* overflows if there was one */
+	sahf
+	mov	REGISTER(11), %r11
+	mov	REGISTER(2), %rdx
+	mov	REGISTER(0), %rax
+	mov	SLOT(SLOT_RCX), %rcx
+	jmp	*OWN(THREAD_PC)
+1:	add	$0x7f, %al
+	sahf
+	mov	REGISTER(11), %r11
+	mov	REGISTER(2), %rdx
+	mov	REGISTER(0), %rax
+	mov	OWN(THREAD_PC), %rcx
+	jmp	routine_access
 
 routine_stop:
 	save_registers

@@ -214,10 +214,10 @@ struct feed {
 	uint32_t tracing; /* FEED_TRACES_* */
 	uint32_t knowing; /* accesses are noted, see KNOWN_MAP */
 	uint32_t trace_count;
-	uint32_t trace_finished;        /* so many have what the access left */
-	uint32_t trace_epoch;           /* counts what orders threads */
-	uint64_t trace_low, trace_high; /* all that is wanted of memory lies in here */
+	uint32_t trace_finished; /* so many have what the access left */
+	uint32_t trace_epoch;    /* counts what orders threads */
 	uint8_t trace_filter[TRACE_FILTER_BYTES];
+	uint8_t trace_words[TRACE_WORDS + TRACE_WORDS_MORE];
 	struct {
 		uint32_t epoch, record;
 	} trace_recent[TRACE_RECENT]; /* loads, by a hash of word and pc */

@@ -61,6 +61,7 @@
 #define THREAD_PROBING  0x13c
 #define THREAD_MASK     0x140
 #define THREAD_PARKED   0x180
+#define THREAD_WANTED   0x190
 #define PARKED_AT_GATE  2 /* it has left translated code for good, see release() */
 #define PARKED_HELD     3 /* it stands between two instructions of the program, see debugged.c */
 #define PARKED_CALLING  4 /* in a system call of the program's */

@@ -409,6 +409,7 @@ void replay_start(struct thread *thread)
 	struct feed *f = feed();
 
 	confine(f->parking);
+	thread->wanted = f->trace_words;
 	f->next = offsetof(struct feed, buffers);
 	advance(thread);
 }

@@ -15,6 +15,7 @@ _Static_assert(offsetof(struct thread, probing) == THREAD_PROBING, "entry.S");
 _Static_assert(offsetof(struct thread, stepping) == THREAD_STEPPING, "evacuate.c");
 _Static_assert(offsetof(struct thread, mask) == THREAD_MASK, "detach.c");
 _Static_assert(offsetof(struct thread, parked) == THREAD_PARKED, "entry.S, evacuate.c");
+_Static_assert(offsetof(struct thread, wanted) == THREAD_WANTED, "entry.S");
 _Static_assert(offsetof(struct info, first_distance) == 8 * BRANCH_TABLES + 8, "entry.S");
 _Static_assert(sizeof(struct thread) <= SLOT_POSITIONS * 8, "a thread's page");
 _Static_assert(SLOT_SCRATCH_AREA * 8 == THREAD_FPSTATE, "in replay no vector state is kept there");

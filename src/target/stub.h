@@ -41,10 +41,11 @@ struct thread {
 	uint32_t shielded;   /* signals are blocked in the kernel until the program has made a step */
 	uint32_t step_armed; /* the next boundary is the end of an instruction the program steps over */
 	uint32_t counted;    /* the instruction that is executed natively is in SLOT_POSITION already */
-	uint32_t parked;   /* waits, and will not use any code-cache address it had before: see evacuate.c */
-	uint64_t faulted;  /* where something that looked like a fault came last, see handle_signal */
-	struct log *log;   /* NULL: not recorded */
-	uint64_t distance; /* of its own memory, and of its shadow while recording */
+	uint32_t parked;  /* waits, and will not use any code-cache address it had before: see evacuate.c */
+	uint64_t faulted; /* where something that looked like a fault came last, see handle_signal */
+	const uint8_t *wanted; /* in replay: feed.trace_words */
+	struct log *log;       /* NULL: not recorded */
+	uint64_t distance;     /* of its own memory, and of its shadow while recording */
 	uint64_t
 	        inside; /* SLOT_TARGET, when that is not where the program's state is complete; see surface */
 	uint64_t stretch;     /* bytes logged since the last keyframe */

@@ -52,7 +52,19 @@ static struct trace_record *append(struct trace_record record)
 
 static bool is_wanted(uint64_t address)
 {
-	return feed()->trace_filter[address >> TRACE_SHIFT & (TRACE_FILTER_BYTES - 1)];
+	const struct feed *f = feed();
+
+	return f->trace_filter[address >> TRACE_SHIFT & (TRACE_FILTER_BYTES - 1)] &&
+	       f->trace_words[address / WORD % TRACE_WORDS];
+}
+
+static bool is_line_wanted(uint64_t address)
+{
+	bool wanted = false;
+
+	for (unsigned i = 0; i < EVENT_LINE_WORDS; i++)
+		wanted |= is_wanted(address + i * WORD);
+	return wanted;
 }
 
 /* A load that is in the trace already, since threads were ordered last; else it is from now on. */
@@ -227,7 +239,7 @@ void trace_patch(struct thread *thread, const struct feed_patch *patch)
 	        .position = replay_position(thread), .kind = TRACE_PATCH, .writes = 0xff};
 	const uint64_t *word = patch->words;
 
-	if (!(f->tracing & FEED_TRACES_PATCHES) || !is_wanted(patch->address))
+	if (!(f->tracing & FEED_TRACES_PATCHES) || !is_line_wanted(patch->address))
 		return;
 	trace_finish();
 	if (f->trace_count + EVENT_LINE_WORDS >= TRACE_RECORDS)
@@ -259,15 +271,6 @@ static void divert(struct thread *thread, uint64_t pc, unsigned what, unsigned s
 	}
 }
 
-/* The filter is coarse: most of what comes through it may be next to what is wanted. */
-static bool is_beside(uint64_t address, uint64_t size)
-{
-	const struct feed *f = feed();
-
-	return !f->diverting && ((address & -WORD) >= f->trace_high || /* by words, as it is told */
-	                                ((address + size + WORD - 1) & -WORD) <= (f->trace_low & -WORD));
-}
-
 void trace_access(struct thread *thread)
 {
 	uint64_t detail = thread->slots[SLOT_DETAIL], resumed = thread->regs.pc;
@@ -277,11 +280,6 @@ void trace_access(struct thread *thread)
 	struct code_place place;
 
 	thread->slots[SLOT_TARGET] = resumed;
-	if ((what == TRACE_READ || what == TRACE_WRITE || what == (TRACE_READ | TRACE_WRITE)) &&
-	        is_beside(thread->slots[SLOT_ADDRESS], size)) {
-		known_note(thread->slots[SLOT_ADDRESS], size);
-		return;
-	}
 	if (!code_lookup(resumed, &place))
 		stub_panic("no record of code at", resumed);
 	common.pc = place.pc;

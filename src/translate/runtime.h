@@ -125,7 +125,10 @@
 #define ROUTINE_STOP                                                                                         \
 	5 /* replay: the block at pc rcx might use up more than its counter has, see STOP_DETAIL;            \
 	   * recording: a counter has come to 0, see SLOT_POSITIONS; rcx = code to go on at, with SF set */
-#define ROUTINE_COUNT 6
+#define ROUTINE_FILTERED                                                                                     \
+	6 /* replay: ROUTINE_ACCESS, for an access that the filter lets through; unless none of its words is \
+	   * wanted, see TRACE_WORDS */
+#define ROUTINE_COUNT 7
 
 /*
  * What ROUTINE_ACCESS is asked for, in SLOT_DETAIL, about `size` bytes at
@@ -145,7 +148,9 @@
  * ACCESS_DETAIL(TRACE_*, size, executed). With TRACE_STRING the size is a STRING_ARGUMENT.
  *
  * Plain accesses come there only if the filter has a byte that is not 0 for them. It has 65536,
- * indexed by bits TRACE_SHIFT to TRACE_SHIFT + 15 of the address.
+ * indexed by bits TRACE_SHIFT to TRACE_SHIFT + 15 of the address. Code looks there: it takes little of the
+ * caches. Behind it is a second one, which tells words of 8 bytes apart: the first TRACE_WORDS_MORE of it are
+ * at its end once more, so that all that an access comes to lies side by side.
  */
 #define TRACE_EXECUTES     0 /* none of these: it is executed, and SLOT_ADDRESS has its pc */
 #define TRACE_READ         1
@@ -154,6 +159,8 @@
 #define TRACE_STRING       8
 #define TRACE_SHIFT        8
 #define TRACE_FILTER_BYTES 65536
+#define TRACE_WORDS        65536
+#define TRACE_WORDS_MORE   8
 
 /*
  * In a replay that is to tell which memory is known: a byte for each byte of memory, by the low 32 bits of

@@ -80,6 +80,7 @@ int translate_veneer(
 	        [ROUTINE_EMULATE] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL, SLOT_SCRATCH_B}, 4},
 	        [ROUTINE_ACCESS] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL}, 3},
 	        [ROUTINE_STOP] = {{SLOT_RCX}, 1},
+	        [ROUTINE_FILTERED] = {{SLOT_RCX, SLOT_ADDRESS, SLOT_DETAIL}, 3},
 	};
 	uint32_t state = RECORD_RCX | (routine == ROUTINE_MISS ? RECORD_R11 : 0);
 	uint32_t spilled = RECORD_SCRATCH_A | RAX << 8;

@@ -13,13 +13,13 @@
  *     jrcxz on
  *     mov   gs:[SLOT_DETAIL], detail
  *     lea   rcx, [instruction]
- *     jmp   ROUTINE_ACCESS
+ *     jmp   ROUTINE_FILTERED
  * on: (the note of emit_known)
  *     mov   rcx, gs:[SLOT_RCX]
  * instruction:
  *
- * Flags are not touched. What is always told has only the first line and the last part of it. What is told is
- * noted as known by the stub, which may want to know first whether it was.
+ * Flags are not touched. What is always told has only the first line and the last part of it, and goes to
+ * ROUTINE_ACCESS. What is told is noted as known by the stub, which may want to know first whether it was.
  */
 #include "translate/lowering.h"
 #include "translate/operand.h"
@@ -100,7 +100,7 @@ static void emit_telling(struct lowering *lowering, const struct instruction *in
 	EMIT(emitter, 0x48, 0x8d, 0x0d); /* lea rcx, [rip+x] */
 	emit_u32(emitter, 0);
 	uint32_t field = emit_offset(emitter) - 4;
-	emit_routine(emitter, ROUTINE_ACCESS);
+	emit_routine(emitter, always ? ROUTINE_ACCESS : ROUTINE_FILTERED);
 	if (!always) {
 		emit_rel8_here(emitter, around);
 		emit_record(emitter, instruction->pc, RECORD_RCX);

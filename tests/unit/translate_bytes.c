@@ -552,6 +552,7 @@ static void test_pieces(void **state)
 		        [ROUTINE_EMULATE] = "mov mov mov mov mov mov mov mov mov mov jmp",
 		        [ROUTINE_ACCESS] = "mov mov mov mov mov mov mov mov jmp",
 		        [ROUTINE_STOP] = "mov mov mov mov jmp",
+		        [ROUTINE_FILTERED] = "mov mov mov mov mov mov mov mov jmp",
 		};
 
 		assert_int_equal(translate_veneer(routine, 0x7000, 0x123456789abc, &translation), 0);

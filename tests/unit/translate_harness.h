@@ -262,6 +262,7 @@ static inline void harness_init(struct harness *harness, const void *hint)
 	        [ROUTINE_EMULATE] = harness_leave_emulate,
 	        [ROUTINE_ACCESS] = harness_leave_access,
 	        [ROUTINE_STOP] = harness_leave_position,
+	        [ROUTINE_FILTERED] = harness_leave_access,
 	};
 	uint64_t wanted = hint ? ((uint64_t)hint & ~0xfffffffull) - 0x20000000 : 0x200000000000;
 
