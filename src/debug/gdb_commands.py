@@ -37,6 +37,20 @@ def go(where, tid=None):
 		gdb.execute("stepi", to_string=True)
 
 
+@contextlib.contextmanager
+def untold():
+	"""Moves of which gdb does not tell the user. A gdb before 12 does."""
+	try:
+		gdb.execute("set suppress-cli-notifications on")
+	except gdb.error:
+		yield
+		return
+	try:
+		yield
+	finally:
+		gdb.execute("set suppress-cli-notifications off")
+
+
 def position():
 	return int(ask("when").split("position ")[1].split()[0])
 
@@ -387,6 +401,14 @@ class Place:
 	def text(self):
 		return f"{self.address:x} {self.size}"
 
+	def value(self):
+		"""What is there now; "?" if that is not known."""
+		try:
+			text = gdb.Value(self.address).cast(self.type.pointer()).dereference().format_string(max_depth=1)
+		except gdb.error:
+			return "?"
+		return "?" if text == Unavailable().to_string() else text
+
 
 class WriteCommand(gdb.Command):
 	"""What `last`, `first` and `next-write` share. Enter goes on with the same memory, whatever the expression is there."""
@@ -409,10 +431,22 @@ class WriteCommand(gdb.Command):
 			self.place = Place(argument)
 		self.argument = argument
 		write = self.find()
-		print(f"{argument}: {write.value(write.before, self.place)} -> {write.value(write.after, self.place)} "
-			f"{write.where()}, position {write.position}")
+		before, after = self.values(write)
+		print(f"{argument}: {before} -> {after} {write.where()}, position {write.position}")
 		go(self.arrive(write), write.tid)
 		self.reached = position()
+
+	def values(self, write):
+		"""What it was before and behind it. The trace has one word as its thread knows it: the rest is what gdb shows in these places."""
+		before, after = write.value(write.before, self.place), write.value(write.after, self.place)
+		with untold():
+			if after == "?":
+				go(write.position + (not write.found), write.tid)
+				after = self.place.value()
+			if before == "?":
+				go(write.call[1] if write.found and write.call else max(write.position - write.found, 0), write.tid)
+				before = self.place.value()
+		return before, after
 
 
 class Last(WriteCommand):

@@ -16,6 +16,11 @@ expect_in("insert at list.c", run("last item->next"), "last again, by the same m
 expect(function(), "insert", "last again")
 
 run("seek end")
+run("up")
+before, after = run("last *item").split(" scribble at ")[0].split(" -> ")
+expect(after.replace("0x1003", "OTHER"), before.split(": ", 1)[1].replace(value("((struct item *)keys)->next"), "OTHER"), "both values of what is larger than a word")
+
+run("seek end")
 values = [line.split()[4 if line.startswith("=>") else 3] for line in run("history visited").splitlines()]
 expect(values, [str(i + 1) for i in range(99)], "history")
 run("first visited")
