@@ -482,6 +482,9 @@ void handle_emulate(struct thread *thread)
 	case EMULATE_NATIVE:
 	case EMULATE_STATE:
 		step_natively(thread);
+	case EMULATE_GATHER:
+		emulate_gather(thread);
+		break;
 	case EMULATE_RESTORE:
 		emulate_restore(thread, argument);
 		break;

@@ -323,6 +323,12 @@ uint32_t vectors_from_standard(uint8_t to[VECTORS_BYTES], const uint8_t *image);
 /* How much of an image XRSTOR reads, by what its header says. */
 uint32_t vectors_restored_bytes(uint64_t wanted, uint64_t present, uint64_t form);
 
+/* The same without the x87 unit, whose pointers would be lost on some processors. */
+void vectors_load_registers(uint8_t *image);
+
+/* ---- gather.c ---- */
+void emulate_gather(struct thread *thread);
+
 /* ---- log.c ---- */
 #define LOG_NO_PARENT UINT32_MAX
 enum {

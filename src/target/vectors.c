@@ -27,7 +27,7 @@ void vectors_save(uint8_t *image)
 		__asm__ volatile("xsave64 %0" : "+m"(*area) : "a"(VECTORS_UP_TO_AVX), "d"(0));
 }
 
-void vectors_load(uint8_t *image)
+static void load(uint8_t *image, uint32_t which)
 {
 	const uint64_t form = VECTORS_COMPACT | VECTORS_WIDE;
 	uint8_t(*area)[VECTORS_BYTES] = (void *)image;
@@ -35,10 +35,21 @@ void vectors_load(uint8_t *image)
 	if (are_wide()) {
 		memcpy(image + VECTORS_AT_FORM, &form, sizeof form);
 		image[VECTORS_AT_PRESENT] |= VECTORS_SSE; /* or mxcsr would be left out */
-		__asm__ volatile("xrstor64 %0" : : "m"(*area), "a"(VECTORS_WIDE), "d"(0));
+		__asm__ volatile("xrstor64 %0" : : "m"(*area), "a"(which & VECTORS_WIDE), "d"(0));
 	} else {
-		__asm__ volatile("xrstor64 %0" : : "m"(*area), "a"(VECTORS_UP_TO_AVX), "d"(0));
+		__asm__ volatile("xrstor64 %0" : : "m"(*area), "a"(which & VECTORS_UP_TO_AVX), "d"(0));
 	}
+}
+
+void vectors_load(uint8_t *image)
+{
+	load(image, VECTORS_WIDE);
+}
+
+void vectors_load_registers(uint8_t *image)
+{
+	image[VECTORS_AT_PRESENT] |= info()->vectors & ~VECTORS_X87;
+	load(image, VECTORS_WIDE & ~VECTORS_X87);
 }
 
 /* A state component that the standard form has somewhere else. */

@@ -170,6 +170,7 @@ static void examine_memory(struct instruction *instruction, const ZydisDecodedIn
 	bool explicit = operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM || is_moffs(zydis);
 
 	instruction->is_memory |= operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM;
+	instruction->vector_index |= operand->mem.type == ZYDIS_MEMOP_TYPE_VSIB;
 	if (operand->mem.segment == ZYDIS_REGISTER_FS)
 		instruction->fs = true;
 	if (operand->mem.base == ZYDIS_REGISTER_RIP || operand->mem.base == ZYDIS_REGISTER_EIP) {
@@ -961,6 +962,47 @@ static bool classify_restore(struct instruction *instruction, const ZydisDecoded
 	return true;
 }
 
+/* The number of a vector register. */
+static unsigned vector_number(ZydisRegister name)
+{
+	return (unsigned)(uint8_t)ZydisRegisterGetId(name);
+}
+
+/*
+ * Gathers whose registers are three different ones, as they must be. What has a segment, or an address that
+ * is truncated behind the index, is executed natively.
+ */
+static bool classify_gather(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands, enum translate_mode mode)
+{
+	bool evex = zydis->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+	const ZydisDecodedOperand *memory = &operands[evex ? 2 : 1], *mask = &operands[evex ? 1 : 2];
+
+	if (zydis->meta.category != ZYDIS_CATEGORY_AVX2GATHER &&
+	        zydis->meta.category != ZYDIS_CATEGORY_GATHER)
+		return false;
+	if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER || memory->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+	        mask->type != ZYDIS_OPERAND_TYPE_REGISTER || instruction->address32 ||
+	        memory->mem.segment == ZYDIS_REGISTER_FS || memory->mem.segment == ZYDIS_REGISTER_GS)
+		return false;
+	unsigned to = vector_number(operands[0].reg.value), by = vector_number(mask->reg.value);
+	unsigned index = vector_number(memory->mem.index), element = memory->size / 8;
+	/* 92 and 90: indexes of 32 bits, 93 and 91: of 64 */
+	unsigned index_size = zydis->opcode & 1 ? 8 : 4;
+	unsigned count = zydis->avx.vector_length / 8u / (element > index_size ? element : index_size);
+	if (to == index || (!evex && (to == by || index == by)))
+		return false;
+	if (mode != TRANSLATE_RECORD)
+		return true;
+	instruction->number =
+	        (int32_t)(to | index << 5 | by << 10 | (unsigned)__builtin_ctz(memory->mem.scale) << 14 |
+	                  (element == 8 ? GATHER_WIDE_ELEMENTS : 0) |
+	                  (index_size == 8 ? GATHER_WIDE_INDEX : 0) | (evex ? GATHER_BY_MASK_REGISTER : 0) |
+	                  count << GATHER_COUNT_SHIFT);
+	set_emulated(instruction, EMULATE_GATHER, 0);
+	return true;
+}
+
 static bool is_pushf(ZydisMnemonic mnemonic)
 {
 	return mnemonic == ZYDIS_MNEMONIC_PUSHF || mnemonic == ZYDIS_MNEMONIC_PUSHFD ||
@@ -1018,7 +1060,8 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 			        instruction, EMULATE_PUSHF, zydis->mnemonic == ZYDIS_MNEMONIC_PUSHF ? 2 : 8);
 		return;
 	}
-	if (classify_restore(instruction, zydis, operands, mode))
+	if (classify_restore(instruction, zydis, operands, mode) ||
+	        classify_gather(instruction, zydis, operands, mode))
 		return;
 	if (classify_string(instruction, zydis, operands, mode) ||
 	        classify_atomic(instruction, zydis, operands, mode))

@@ -104,7 +104,7 @@ struct instruction {
 	live_set use, kill, live_after;
 	uint16_t used;   /* registers it uses other than to form the rewritten operand's address */
 	uint16_t pop;    /* ret n: n */
-	int32_t number;  /* EMULATE_ATOMIC: the immediate operand */
+	int32_t number;  /* EMULATE_ATOMIC: the immediate operand; EMULATE_GATHER: GATHER_* */
 	uint32_t detail; /* KIND_EMULATE, KIND_IMAGE: EMULATE_DETAIL() */
 	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 	uint8_t length;  /* for UNDEFINED, TOO_LONG and UNREADABLE: as many bytes as were looked at */
@@ -127,6 +127,7 @@ struct instruction {
 	bool is_pop; /* pop [mem] */
 	bool xstate; /* xsave, xrstor and their kind: edx:eax says which state */
 	bool may_fault;
+	bool vector_index;          /* gathers and scatters: the index of its operand is a vector */
 	bool wide;                  /* AVX-512: uses registers that not every program is offered */
 	uint8_t access;             /* enum access_kind; only while recording */
 	uint8_t access_size;        /* in bytes */

@@ -748,7 +748,8 @@ static void lower_emulate(struct lowering *lowering, const struct instruction *i
 	if (instruction->is_memory && EMULATE_KIND(instruction->detail) != EMULATE_NATIVE) {
 		lower_address(lowering, instruction);
 		emit_spill(emitter, RCX, SLOT_ADDRESS);
-		if (EMULATE_KIND(instruction->detail) == EMULATE_ATOMIC)
+		if (EMULATE_KIND(instruction->detail) == EMULATE_ATOMIC ||
+		        EMULATE_KIND(instruction->detail) == EMULATE_GATHER)
 			emit_slot_number(emitter, SLOT_SCRATCH_B, instruction->number);
 	} else {
 		emit_spill(emitter, RCX, SLOT_RCX);

@@ -327,6 +327,15 @@ void operand_offset(struct emitter *emitter, const struct instruction *instructi
 			emit_truncate(emitter, reg);
 		return;
 	}
+	if (instruction->vector_index) {
+		if (instruction->base == NO_REGISTER) {
+			emit_number(emitter, reg, (uint64_t)(int64_t)operand_displacement(instruction));
+			return;
+		}
+		emit_move(emitter, reg, instruction->base);
+		emit_add_number(emitter, reg, operand_displacement(instruction));
+		return;
+	}
 	emit_with_operand(emitter, instruction, 0x8d, reg);
 	/* pop [rsp+x] forms its address when rsp has moved already */
 	if (instruction->is_pop && instruction->base == RSP)

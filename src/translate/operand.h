@@ -47,7 +47,8 @@ void operand_replace_offset(
 uint16_t operand_registers(const struct instruction *instruction);
 void operand_to_register(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);
 
-/* reg = the operand's address, without its segment's base. Registers must still be the program's. */
+/* reg = the operand's address, without its segment's base, and without an index that is a vector. Registers
+ * must still be the program's. */
 void operand_offset(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);
 /* mov reg, [operand], 64 bits. Not for gs: and not for a far [rip+x]. */
 void operand_load(struct emitter *emitter, const struct instruction *instruction, uint8_t reg);

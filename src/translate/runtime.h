@@ -209,12 +209,20 @@
 #define EMULATE_RESTORE                                                                                      \
 	17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording                   \
 	    */
-#define EMULATE_COUNT 18
+#define EMULATE_GATHER                                                                                       \
+	18 /* elements from SLOT_ADDRESS on: SLOT_SCRATCH_B has GATHER_*; only while recording */
+#define EMULATE_COUNT 19
 
 #define EMULATE_DETAIL(kind, length, argument) ((kind) | (length) << 8 | (argument) << 16)
 #define EMULATE_KIND(detail)                   ((detail)&0xff)
 #define EMULATE_LENGTH(detail)                 ((detail) >> 8 & 0xff)
 #define EMULATE_ARGUMENT(detail)               ((detail) >> 16 & 0xffff)
+
+/* Registers: of the result, of the indexes << 5, of the mask << 10; logarithm of the scale << 14; and: */
+#define GATHER_WIDE_ELEMENTS    (1u << 16) /* of 8 bytes, else 4 */
+#define GATHER_WIDE_INDEX       (1u << 17)
+#define GATHER_BY_MASK_REGISTER (1u << 18)
+#define GATHER_COUNT_SHIFT      19 /* so many elements */
 
 #define RESTORE_WIDE     1 /* 64-bit pointers */
 #define RESTORE_EXTENDED 2 /* xrstor */
