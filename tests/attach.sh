@@ -8,21 +8,30 @@ set -uo pipefail
 PATTERN=${PATTERN:-*}
 need_launch || exit 2
 new_work_directory
-"$root/tests/build-program" "$root/tests/programs/support/attached.c" "$work/attached" || {
-	failed attach "tests/programs/support/attached.c does not compile"
-	exit 0
+
+# build NAME: a program that is attached to
+build() {
+	"$root/tests/build-program" "$root/tests/programs/support/$1.c" "$work/$1" && return
+	failed attach "tests/programs/support/$1.c does not compile"
+	return 1
 }
+
+build attached || exit 0
 export XDG_RUNTIME_DIR=$work/run
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 
-# begin [ARGUMENT]: the program runs as $pid, until `end`
-begin() {
+# begin_program NAME [ARGUMENT...]: it runs as $pid, until `end`
+begin_program() {
 	rm -f "$work/input" "$work/out"
 	mkfifo "$work/input"
-	"$work/attached" "$@" <"$work/input" >"$work/out" 2>"$work/err" &
+	"$work/$1" "${@:2}" <"$work/input" >"$work/out" 2>"$work/err" &
 	pid=$!
 	exec 9>"$work/input"
 	wait_until 30 grep -q ready "$work/out"
+}
+
+begin() {
+	begin_program attached "$@"
 }
 
 end() {
@@ -91,6 +100,32 @@ if wanted rounds; then
 		why="status $status"
 	fi
 	if [ -z "$why" ]; then ok attach/rounds; else failed attach/rounds "$why" "$work/err"; fi
+fi
+
+# in_call NUMBER [COUNT]: COUNT (4) of its threads wait in this system call, or one has come back from it too early
+in_call() {
+	[ "$(cat "/proc/$pid/task/"*/syscall | grep -c "^$1 ")" -eq "${2:-4}" ] || grep -q returned "$work/out"
+}
+
+# Threads that the kernel goes on with by restart_syscall.
+if wanted restarted && build restarted; then
+	begin_program restarted
+	wait_until 30 in_call '\(35\|230\|7\|202\)'
+	kill -STOP "$pid"
+	wait_until 30 grep -q '^State:.T' "/proc/$pid/status"
+	kill -CONT "$pid"
+	wait_until 30 in_call 219 || failed attach/restarted "no restart_syscall" "$work/out"
+	attach || failed attach/restarted "cannot attach" "$work/record.err"
+	wait_until 30 in_call 219
+	detach || failed attach/restarted "cannot detach" "$work/detach.err"
+	wait_until 30 in_call 219
+	end
+	if [ "$status" -ne 5 ] || [ "$(paste -sd' ' "$work/out")" != 'ready done' ]; then
+		cat "$work/err" >>"$work/out"
+		failed attach/restarted "status $status" "$work/out"
+	else
+		expect_exact attach/restarted "$work/it.bug"
+	fi
 fi
 
 # What a program does that was started by the recorder, and is let go, it does natively.

@@ -147,15 +147,13 @@ void record_child(struct thread *thread)
  */
 static void wait_at_gate(struct thread *thread)
 {
-	static const struct kernel_timespec nap = {0, 20000000};
-
 	give_signals_back(thread);
 	__atomic_store_n(&thread->parked, PARKED_AT_GATE, __ATOMIC_SEQ_CST);
 	uint32_t detaining;
 
 	while (((detaining = __atomic_load_n(&channel()->detaining, __ATOMIC_SEQ_CST)) & DETAIN_LEAVING) &&
 	        !supervisor_died())
-		syscall4(__NR_futex, &channel()->detaining, K_FUTEX_WAIT, detaining, &nap);
+		sleep_on(thread, &channel()->detaining, detaining);
 }
 
 /* Others stay: what they run is checked from now on instead of being watched. */

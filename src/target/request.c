@@ -11,6 +11,7 @@
 
 #define SPINS             600
 #define SLEEP_NANOSECONDS 20000000
+#define NAP_NANOSECONDS   1000000
 
 struct mailbox *mailbox_claim(void)
 {
@@ -67,9 +68,29 @@ void tell_returned(void)
 	ring();
 }
 
-static bool wait_for_reply(struct mailbox *mailbox)
+/*
+ * The kernel keeps one note for each thread of how to go on with a wait that was interrupted. A thread that
+ * was attached to in restart_syscall, because it had been stopped and continued, will yet go on by that note.
+ * A futex wait with a timeout writes its own there when we are stopped in it; a sleep in ppoll writes none.
+ */
+static bool must_keep_restart(const struct thread *thread)
 {
-	static const struct kernel_timespec nap = {0, SLEEP_NANOSECONDS};
+	return info()->adopted && thread->regs.gpr[RAX] == __NR_restart_syscall;
+}
+
+void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value)
+{
+	struct kernel_timespec time = {0, SLEEP_NANOSECONDS}, nap = {0, NAP_NANOSECONDS};
+
+	if (must_keep_restart(thread))
+		syscall5(__NR_ppoll, 0, 0, &nap, 0, 0);
+	else
+		syscall4(__NR_futex, word, K_FUTEX_WAIT, value, &time);
+}
+
+static bool wait_for_reply(const struct thread *thread)
+{
+	struct mailbox *mailbox = thread->mailbox;
 
 	for (;;) {
 		for (int i = 0; i < SPINS; i++) {
@@ -81,7 +102,7 @@ static bool wait_for_reply(struct mailbox *mailbox)
 			return __atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) == MAILBOX_REPLY;
 		if (!process()->seccomp) {
 			__atomic_store_n(&mailbox->sleeping, 1, __ATOMIC_SEQ_CST);
-			syscall4(__NR_futex, &mailbox->state, K_FUTEX_WAIT, MAILBOX_REQUEST, &nap);
+			sleep_on(thread, &mailbox->state, MAILBOX_REQUEST);
 			__atomic_store_n(&mailbox->sleeping, 0, __ATOMIC_RELAXED);
 		}
 	}
@@ -118,7 +139,7 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 	thread->parked = operation == OP_HELD ? PARKED_HELD : 1;
 	__atomic_store_n(&mailbox->state, MAILBOX_REQUEST, __ATOMIC_RELEASE);
 	post(mailbox);
-	bool answered = wait_for_reply(mailbox);
+	bool answered = wait_for_reply(thread);
 	__atomic_store_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
 	if (!answered) {
 		all_leave();

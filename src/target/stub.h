@@ -207,6 +207,8 @@ void mailbox_release(struct mailbox *mailbox);
 bool supervisor_died(void);
 /* Asks the supervisor; STATUS_RELEASE also when it is dead. */
 uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64_t b, uint64_t c);
+/* While *word is `value`, but not for long. */
+void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value);
 /* A thread goes on that was not watched, see log.unwatched. */
 void tell_returned(void);
 
