@@ -128,6 +128,27 @@ if wanted restarted && build restarted; then
 	fi
 fi
 
+# What a detach says is of the program, also when a process that it made ends meanwhile instead of being let go.
+if wanted child-ends && build forking; then
+	begin_program forking
+	attach || failed attach/child-ends "cannot attach" "$work/record.err"
+	echo >&9
+	wait_until 30 grep -q child "$work/out"
+	child=$(sed -n 's/child //p' "$work/out")
+	kill -STOP "$child"
+	wait_until 30 grep -q '^State:.T' "/proc/$child/status"
+	"$BUGNET" detach "$pid" >"$work/detach.out" 2>"$work/detach.err" &
+	detacher=$!
+	wait_until 30 eval '! grep -q memfd:bugnet "/proc/$pid/maps"' || failed attach/child-ends "it is not let go"
+	kill -KILL "$child"
+	wait $detacher
+	status=$?
+	wait "$recorder"
+	if [ $status -eq 0 ]; then ok attach/child-ends; else failed attach/child-ends "status $status" "$work/detach.err"; fi
+	end
+	[ "$status" -eq 5 ] || failed attach/child-ends "the program's status is $status" "$work/err"
+fi
+
 # What a program does that was started by the recorder, and is let go, it does natively.
 if wanted started; then
 	rm -f "$work/input" "$work/it.bug" "$work/out"
@@ -305,8 +326,16 @@ if wanted refused; then
 	begin
 	attach
 	refused refused-recorded 'bugnet runs it already' --pid "$pid"
+	# ... and the first one is still there for everybody.
+	"$BUGNET" ps >"$work/ps.out"
+	if grep -qw "$pid" "$work/ps.out" && "$BUGNET" save -o "$work/first.bug" "$pid" >"$work/save.out" 2>&1 && [ -s "$work/first.bug" ]; then
+		ok attach/refused-first
+	else
+		cat "$work/save.out" >>"$work/ps.out"
+		failed attach/refused-first "the first recorder is not found" "$work/ps.out"
+	fi
 	refused refused-thread 'it is a thread of process' --pid "$(ls "/proc/$pid/task" | sort -n | sed -n 2p)"
-	detach
+	detach || failed attach/refused-first "cannot detach" "$work/detach.err"
 	end
 	if [ "$status" -eq 5 ]; then ok attach/refused-untouched; else failed attach/refused-untouched "status $status" "$work/err"; fi
 	"$BUGNET" detach $sleeper >"$work/detach.out" 2>"$work/detach.err"

@@ -48,7 +48,10 @@ static int detach_main(int argc, char **argv)
 	}
 	snprintf(request, sizeof request, "detach\n%ld\n", pid);
 	if (!control_ask(socket, request, answer, NULL)) {
-		error_print("detach", "process %ld ended before it could be let go", pid);
+		error_print("detach",
+		        "process %ld: its recorder ended before it could answer; 'bugnet ps' lists "
+		        "what is recorded",
+		        pid);
 		return STATUS_FAILED;
 	}
 	return tell(pid, answer);

@@ -62,7 +62,7 @@ static bool bind_and_listen(int fd, const char *path)
 	if (snprintf(address.sun_path, sizeof address.sun_path, "%s.new", path) >=
 	        (int)sizeof address.sun_path)
 		return false;
-	unlink(address.sun_path); /* of another program that had this pid */
+	unlink(address.sun_path); /* of another recorder that had this pid */
 	mode_t mask = umask(0177);
 	bool done = bind(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
 	            listen(fd, CONTROL_CALLERS) == 0 && rename(address.sun_path, path) == 0;
@@ -77,14 +77,16 @@ static bool watch(const struct control *control, int fd)
 	return epoll_ctl(control->events, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-void control_open(struct control *control, pid_t pid)
+void control_open(struct control *control)
 {
 	char directory[DIRECTORY_SIZE];
 
 	*control = (struct control){.fd = -1, .events = -1};
 	if (!find_directory(directory))
 		return;
-	snprintf(control->path, sizeof control->path, "%s/%d.sock", directory, pid);
+	/* By our own number: two may want the same process, one that is refused, or one that has just let it
+	 * go. */
+	snprintf(control->path, sizeof control->path, "%s/%d.sock", directory, getpid());
 	control->events = epoll_create1(EPOLL_CLOEXEC);
 	control->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (control->events < 0 || control->fd < 0 || !bind_and_listen(control->fd, control->path) ||

@@ -1,6 +1,6 @@
 /*
  * How others reach the supervisor of a program that is being recorded: a socket in the user's runtime
- * directory, named by the program's pid. Requests and answers are packets of text; the first line
+ * directory, named by the supervisor's pid. Requests and answers are packets of text; the first line
  * of a request says what is wanted, that of an answer "ok" or "error".
  *
  *   save, PID, PATH or an empty line, REASON: make a file; the answer has its path and what it comes to;
@@ -37,7 +37,7 @@ struct control {
 };
 
 /* Without a place for it nobody can ask, which harms nothing. */
-void control_open(struct control *control, pid_t pid);
+void control_open(struct control *control);
 void control_close(struct control *control);
 
 /* The next request, ended by a zero, and who made it; -1: there is none. Whoever is answered is let go. */

@@ -103,6 +103,7 @@ struct supervisor {
 	struct attachment attachment;         /* until OP_ADOPT */
 	struct hold *hold;                    /* somebody debugs the program; or NULL */
 	uint64_t leaving_since, next_leaving; /* see leave_processes */
+	bool root_left;                       /* the program was let go; forks of it may still be here */
 	int leaver;                           /* who asked for that and wants to know; -1: nobody */
 };
 
@@ -468,6 +469,8 @@ static void bury_the_dead(struct supervisor *s)
 		if (!gone && !process_is_dead(process))
 			continue;
 		finish_recording(process, NULL, gone);
+		s->root_left |=
+		        process->pid == s->root && gone; /* what it executes now has nothing of ours */
 		if (process->pid == s->root && s->hold)
 			hold_ended(s->hold, process->pid);
 		if (process->pid == s->root && !gone)
@@ -556,7 +559,7 @@ static void begin_control(struct supervisor *s)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
 
-	control_open(&s->control, s->root);
+	control_open(&s->control);
 	if (s->control.fd >= 0)
 		epoll_ctl(s->epoll, EPOLL_CTL_ADD, s->control.events, &event);
 }
@@ -1303,6 +1306,7 @@ static bool leave_processes(struct supervisor *s, uint64_t now)
 		        !detach_round(process->pid, &process->memory, process->space, &stragglers))
 			continue;
 		finish_recording(process, NULL, false);
+		s->root_left |= process->pid == s->root;
 		remove_process(s, process);
 	}
 	take_stragglers(s, &stragglers);
@@ -1313,15 +1317,25 @@ static bool leave_processes(struct supervisor *s, uint64_t now)
 	return true;
 }
 
+/* Nobody is here any more, or some cannot be let go. */
 static void tell_leaver(struct supervisor *s)
 {
-	static const char text[] =
-	        "not all threads could be stopped: it goes on natively, and bugnet's memory stays in it";
+	char wrong[128] = "";
 
-	if (s->leaver >= 0)
-		control_answer(s->leaver, s->processes.count ? "error\n%s\n" : "ok\n", text);
+	if (s->processes.count && s->root_left)
+		snprintf(wrong, sizeof wrong,
+		        "it is let go; but process %d, which it made, goes on with bugnet's memory in it",
+		        s->processes.items[0]->pid);
 	else if (s->processes.count)
-		fprintf(stderr, "bugnet: process %d: %s\n", s->root, text);
+		snprintf(wrong, sizeof wrong,
+		        "not all threads could be stopped: it goes on natively, and bugnet's memory stays in "
+		        "it");
+	else if (!s->root_left)
+		snprintf(wrong, sizeof wrong, "it ended before it could be let go");
+	if (s->leaver >= 0)
+		control_answer(s->leaver, *wrong ? "error\n%s\n" : "ok\n", wrong);
+	else if (s->processes.count)
+		fprintf(stderr, "bugnet: process %d: %s\n", s->root, wrong);
 	s->leaver = -1;
 }
 
@@ -1331,10 +1345,8 @@ static void serve_until_alone(struct supervisor *s)
 
 	while (s->processes.count || s->followed.count) {
 		if (asked_to_leave && nanoseconds() >= s->next_leaving) {
-			if (leave_processes(s, nanoseconds())) {
-				tell_leaver(s);
+			if (leave_processes(s, nanoseconds()))
 				break;
-			}
 			s->next_leaving = nanoseconds() + LEAVING_PAUSE_NANOSECONDS;
 		}
 		struct process *latest;
@@ -1359,6 +1371,7 @@ static void serve_until_alone(struct supervisor *s)
 			__builtin_ia32_pause();
 		}
 	}
+	tell_leaver(s);
 }
 
 static bool start(struct supervisor *s)
