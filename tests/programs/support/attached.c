@@ -189,6 +189,14 @@ static void *make_threads(void *unused)
 	return unused;
 }
 
+static bool all_did_something(void)
+{
+	pthread_mutex_lock(&mutex);
+	bool added = expected_sum > 0;
+	pthread_mutex_unlock(&mutex);
+	return signals_seen > 0 && faults > 0 && added;
+}
+
 int main(int argc, char **argv)
 {
 	void *(*const functions[])(void *) = {compute_twice, lock_and_add, lock_and_add, echo, ask, wait_long, signal_self,
@@ -214,10 +222,11 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (read(0, &byte, 1) > 0)
 		;
+	while (!all_did_something()) /* however early the end is told */
+		usleep(1000);
 	stop = true;
 	for (unsigned i = 0; i < COUNT; i++)
 		pthread_join(threads[i], NULL);
-	CHECK(signals_seen > 0 && faults > 0 && expected_sum > 0);
 	puts("done");
 	fflush(stdout);
 	if (argc > 1)
