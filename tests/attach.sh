@@ -91,6 +91,14 @@ if wanted rounds; then
 		traces >"$work/after"
 		cmp -s "$work/before" "$work/after" || why="something is left in round $round: $(diff "$work/before" "$work/after" | paste -sd' ')"
 		[ -z "$why" ] || break
+		if [ "$round" -eq 1 ]; then
+			(cd "$work" && "$BUGNET" ls) >"$work/ls.out" 2>&1
+			if grep -q 'attached .*went on without being recorded .*it.bug' "$work/ls.out"; then
+				ok attach/listed
+			else
+				failed attach/listed "not listed as let go" "$work/ls.out"
+			fi
+		fi
 		if [ $((round % 4)) -eq 1 ]; then
 			expect_exact "attach/rounds-$round" "$work/it.bug"
 		fi
@@ -198,7 +206,8 @@ wait_for() {
 	if [ "$status" -eq 5 ] && [ $first -eq 5 ] && [ -s "$file" ]; then
 		expect_exact "$name" "$file"
 	else
-		failed "$name" "status $status" "$work/record.err"
+		cat "$work/err" "$work/first.err" >>"$work/record.err"
+		failed "$name" "status $status, of the other one $first" "$work/record.err"
 	fi
 }
 

@@ -65,8 +65,10 @@ static void describe_end(const struct meta *meta, char *text, size_t size)
 		snprintf(text, size, "%s", signal_name((uint32_t)status, name));
 	else if (end == END_EXIT || end == END_THREAD_EXIT)
 		snprintf(text, size, "exit %u", (unsigned)status & 0xff);
-	else
-		snprintf(text, size, "%s", end == END_EXEC ? "exec" : "killed from outside");
+	else if (end == END_EXEC)
+		snprintf(text, size, "exec");
+	else /* in the words of 'bugnet info' */
+		snprintf(text, size, "%s", end_text((uint32_t)end, (int32_t)status, name));
 }
 
 static const char *base_name(const char *path)
