@@ -105,6 +105,19 @@ set-of-work() {
 	fi
 }
 
+# What bounds the program bounds neither its recorder nor replay: its stack, and its code cache.
+bounds() {
+	local name=ring/bounds
+	capture bugnet prlimit --stack=65536 "$BUGNET" record --cache 256K -o "$work/bounds.bug" -- sh -c 'ulimit -s; exit 5'
+	if [ "$(cat "$work/bugnet.status" "$work/bugnet.out" | paste -sd' ')" != "exit 5 64" ]; then
+		failed $name "$(cat "$work/bugnet.status" "$work/bugnet.out" | paste -sd' ')" "$work/bugnet.err"
+	elif ! prlimit --stack=65536 "$BUGNET" replay --check "$work/bounds.bug" >"$work/exact.out" 2>&1; then
+		failed $name "does not replay" "$work/exact.out"
+	else
+		ok $name
+	fi
+}
+
 # Stretches that lean on others go with them.
 leaning() {
 	capture bugnet "$BUGNET" record --ring 1M --interval 1M --bound 5 -o "$work/leaning.bug" -- "$flight" turns 100 2
@@ -656,7 +669,7 @@ wanted slowdown && "$0" --alone slowdown &
 wanted fresh && "$0" --alone fresh &
 wanted reload && "$0" --alone reload &
 wanted progress && "$0" --alone progress &
-for test in small set-of-work leaning code memory save-progress; do
+for test in small bounds set-of-work leaning code memory save-progress; do
 	wanted $test && $test
 done
 deaths

@@ -14,6 +14,7 @@
 
 #include "record/attach.h"
 #include "record/inject.h"
+#include "record/limits.h"
 #include "record/tracee.h"
 #include "record/user_registers.h"
 #include "record/vector.h"
@@ -195,6 +196,7 @@ static bool clean_up(const struct attachment *threads, struct memory *memory, st
 		const struct segment_layout *layout = &space->segments[i].layout;
 		unmap(&tracee, (struct range){layout->base, layout->base + layout->size});
 	}
+	limits_give_back(threads->pid, &ours);
 	bool done = tracee_deinit(&tracee) == 0;
 	for (uint32_t i = 1; i < threads->count; i++)
 		done &= ptrace(PTRACE_SETREGS, threads->items[i].halted.tid, 0,

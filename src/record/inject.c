@@ -28,15 +28,18 @@
 /* The stub's image, made from src/target. */
 extern const uint8_t stub_image[], stub_image_end[];
 
-/* How much address space to take: as much as the process may have. */
+/*
+ * How much address space to take: as much as the process may have. While recording it is taken whatever the
+ * cache may hold, since replay has its own cache there, and none of these bounds.
+ */
 struct cache_size {
-	uint64_t threads, code;
+	uint64_t threads, code, reserved_code;
 };
 static const struct cache_size sizes[] = {
-        {8192, 128 * MEGABYTE},
-        {1024, 64 * MEGABYTE},
-        {256, 16 * MEGABYTE},
-        {64, 4 * MEGABYTE},
+        {.threads = 8192, .code = 128 * MEGABYTE},
+        {.threads = 1024, .code = 64 * MEGABYTE},
+        {.threads = 256, .code = 16 * MEGABYTE},
+        {.threads = 64, .code = 4 * MEGABYTE},
 };
 
 struct placement {
@@ -189,7 +192,7 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 
 	placement->threads = size->threads;
 	placement->count = 1;
-	space_plan(placement->layouts, MAX_SEGMENTS, threads, size->code, logs);
+	space_plan(placement->layouts, MAX_SEGMENTS, threads, size->code, size->reserved_code, logs);
 	uint64_t hint = vdso ? vdso : maps->mappings[maps->count - 1].start;
 	placement->layouts[0].base = place_near_libraries(maps, hint, placement->layouts[0].size);
 	if (!placement->layouts[0].base)
@@ -206,7 +209,8 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 			tell_apart(maps, placement->layouts);
 		}
 	}
-	placement->file_size = space_plan(placement->layouts, placement->count, threads, size->code, logs);
+	placement->file_size = space_plan(
+	        placement->layouts, placement->count, threads, size->code, size->reserved_code, logs);
 	if (record) {
 		shadow_plan(&placement->shadow, maps, hint, stack_of(tracee), low, high);
 		placement->threads = placement->shadow.thread_count;
@@ -428,6 +432,7 @@ struct space *inject(
 		struct cache_size size = sizes[i];
 		if (options->cache && options->cache < size.code)
 			size.code = (options->cache + CODE_PAGE - 1) & -CODE_PAGE;
+		size.reserved_code = options->record ? sizes[i].code : size.code;
 		if (plan_placement(&tracee, &memory->maps, vdso, &size, options->record, &placement) &&
 		        (left == UINT64_MAX || placement.file_size < left / 2))
 			break;

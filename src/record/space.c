@@ -12,9 +12,10 @@
 static uint32_t next_id = 1;
 
 uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size,
-        uint64_t logs_size)
+        uint64_t reserved_code, uint64_t logs_size)
 {
-	uint64_t file = 0;
+	uint64_t file = 0, directory = code_size / 2, records = code_size * 2;
+	uint64_t spare = (reserved_code - code_size) / 2 * 7; /* code, directory and records */
 
 	for (unsigned i = 0; i < count; i++) {
 		struct segment_layout *layout = &layouts[i];
@@ -22,12 +23,12 @@ uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t thr
 		layout->code = LAYOUT_THREADS + threads * THREAD_STRIDE;
 		layout->code_size = code_size;
 		layout->directory = layout->code + code_size;
-		layout->directory_size = code_size / 2;
+		layout->directory_size = directory;
 		layout->records = layout->directory + layout->directory_size;
-		layout->records_size = code_size * 2;
+		layout->records_size = records;
 		layout->logs = layout->records + layout->records_size;
 		layout->logs_size = i == 0 ? logs_size : 0;
-		layout->size = layout->logs + layout->logs_size;
+		layout->size = layout->logs + layout->logs_size + spare;
 		file += layout->size;
 	}
 	return file;

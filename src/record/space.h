@@ -176,9 +176,12 @@ struct space {
 	struct space_counters counters;
 };
 
-/* The layout of the segments, given their bases; returns the size of the memfd. */
+/*
+ * The layout of the segments, given their bases; returns the size of the memfd. Each has room for
+ * `reserved_code` bytes of code, of which `code_size` are used.
+ */
 uint64_t space_plan(struct segment_layout *layouts, unsigned count, uint64_t threads, uint64_t code_size,
-        uint64_t logs_size);
+        uint64_t reserved_code, uint64_t logs_size);
 
 /* Takes the memfd over. Returns NULL and sets errno. */
 struct space *space_create(int memfd, const struct segment_layout *layouts, unsigned count, const void *stub,

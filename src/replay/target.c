@@ -33,7 +33,7 @@ static bool lay_out(struct segment_layout *layout, uint64_t base, uint64_t size,
 	uint64_t code = CODE_MAXIMUM;
 
 	do {
-		space_plan(layout, 1, THREADS, code, logs);
+		space_plan(layout, 1, THREADS, code, code, logs);
 		if (layout->size <= size)
 			break;
 		code -= CODE_ALIGNMENT;
@@ -65,7 +65,9 @@ unsigned target_segments(
 			return 0;
 		}
 		if (!lay_out(&layouts[i], base, size, i == 0, &file)) {
-			fail_because(why, why_size, "its code cache of %#lx bytes is too small to replay in",
+			fail_because(why, why_size,
+			        "the %#lx bytes it had for code are too few to replay in; record it with "
+			        "more address space, see 'ulimit -v'",
 			        size);
 			return 0;
 		}

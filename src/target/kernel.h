@@ -104,6 +104,7 @@ static inline bool is_error(uint64_t result)
 #define K_SIG_SETMASK 2
 
 #define K_SI_KERNEL     0x80
+#define K_RLIMIT_DATA   2
 #define K_RLIMIT_AS     9
 #define K_RLIM_INFINITY (~0ul)
 #define K_TRAP_TRACE    2

@@ -215,6 +215,19 @@ struct signal_action {
 
 #define PROCESS_WINDOWS 1024
 
+/* As the kernel takes it. */
+struct limit_pair {
+	uint64_t soft, hard;
+};
+
+/* What our memory counts for: all of it for the first, shadows for both. */
+enum limited { LIMIT_SPACE, LIMIT_DATA, LIMITS };
+
+struct limit {
+	struct limit_pair own, kernels; /* as the program knows it, and what it is */
+	uint64_t reserved;              /* bytes of ours that count */
+};
+
 /*
  * The start of the process's own record, at LAYOUT_PROCESS of segment 0. The stub writes; the supervisor
  * reads it in the process's memory when all threads have left, to take everything of ours out again.
@@ -228,6 +241,7 @@ struct process_memory {
 	/* While recording: numbers, taken for ever, whose shadow has no room where the program has its
 	 * memory. */
 	uint64_t unfit_bits[MAX_RECORDED_THREADS / 64];
+	struct limit limits[LIMITS]; /* see limits.c */
 };
 
 /* ---- the channel ---- */

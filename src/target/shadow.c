@@ -357,30 +357,17 @@ bool shadow_covers(uint64_t start, uint64_t end)
 	return false;
 }
 
-/* The program may have limited its address space, but not ours: it may have as much more as we take. */
-static bool raise_limit(uint64_t size)
-{
-	struct {
-		uint64_t soft, hard;
-	} limit;
-
-	if (syscall4(__NR_prlimit64, 0, K_RLIMIT_AS, 0, &limit) < 0 || limit.soft == K_RLIM_INFINITY ||
-	        limit.hard - limit.soft < size)
-		return false;
-	limit.soft += size;
-	return syscall4(__NR_prlimit64, 0, K_RLIMIT_AS, &limit, 0) == 0;
-}
-
 static bool map_range(struct range range)
 {
-	uint64_t size = range.end - range.start, at;
+	uint64_t size = range.end - range.start;
 
-	do
-		at = syscall6(__NR_mmap, range.start, size, K_PROT_READ | K_PROT_WRITE,
-		        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
-	while (at == -(uint64_t)K_ENOMEM && raise_limit(size));
-	if (at != range.start)
+	limits_reserve(LIMIT_DATA, (int64_t)size);
+	uint64_t at = syscall6(__NR_mmap, range.start, size, K_PROT_READ | K_PROT_WRITE,
+	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
+	if (at != range.start) {
+		limits_reserve(LIMIT_DATA, -(int64_t)size);
 		return false;
+	}
 	syscall3(__NR_madvise, range.start, size, K_MADV_DONTDUMP);
 	return true;
 }
@@ -417,8 +404,10 @@ static void unmap_shadow(struct range window, uint64_t distance, uint32_t count,
 {
 	struct range gap;
 
-	for (uint64_t at = 0; next_gap(window, distance, count, &at, &gap) && gap.start < end;)
+	for (uint64_t at = 0; next_gap(window, distance, count, &at, &gap) && gap.start < end;) {
 		syscall2(__NR_munmap, gap.start, gap.end - gap.start);
+		limits_reserve(LIMIT_DATA, -(int64_t)(gap.end - gap.start));
+	}
 }
 
 /* For one thread, which has the first `count` windows. */
@@ -553,8 +542,11 @@ void shadow_start(void)
 	const volatile struct info *i = info();
 
 	p->memory.window_count = i->window_count;
-	for (uint32_t n = 0; n < i->window_count; n++)
+	for (uint32_t n = 0; n < i->window_count; n++) {
 		p->memory.windows[n] = (struct range){i->windows[n].start, i->windows[n].end};
+		struct range shadow = shadow_range(p->memory.windows[n], i->distances[1]);
+		limits_reserve(LIMIT_DATA, (int64_t)(shadow.end - shadow.start));
+	}
 	uint64_t heap = syscall1(__NR_brk, 0) & ~0xffful;
 	if (!shadow_covers(heap, heap + 0x1000))
 		shadow_extend(heap, heap + HEAP);

@@ -92,6 +92,8 @@ void start(void)
 	install_altstack(thread);
 	install_handlers(p->memory.actions);
 	note_program_fs(thread);
+	if (!replaying())
+		limits_start();
 	if (recording()) {
 		shadow_start();
 		adopt_others(thread);

@@ -181,6 +181,12 @@ static inline struct thread *current_thread(void)
 	return thread;
 }
 
+/* Is it another process's, in this one's memory (vfork)? */
+static inline bool shares_memory(const struct thread *thread)
+{
+	return thread->actions != process()->memory.actions;
+}
+
 static inline uint64_t read_fs_base(void)
 {
 	uint64_t base;
@@ -506,6 +512,14 @@ void record_results(struct thread *thread, const struct registers *call, uint64_
 /* ---- syscalls.c ---- */
 void handle_syscall(struct thread *thread);
 void syscall_int80(struct thread *thread);
+
+/* ---- limits.c ---- */
+void limits_start(void);
+/* We are about to have so much more memory, or have so much less; while no other thread does that. */
+void limits_reserve(enum limited what, int64_t size);
+void limits_for_exec(bool back);
+/* getrlimit, setrlimit and prlimit64; false: the kernel's answer is the right one. */
+bool syscall_limit(struct thread *thread, long number);
 
 /* ---- memory.c ---- */
 void syscall_memory(struct thread *thread, long number);

@@ -292,6 +292,12 @@ void handle_syscall(struct thread *thread)
 	case __NR_seccomp:
 		syscall_seccomp(thread);
 		break;
+	case __NR_getrlimit:
+	case __NR_setrlimit:
+	case __NR_prlimit64:
+		if (!syscall_limit(thread, number))
+			plain(thread);
+		break;
 	case __NR_rseq:
 		/* A sequence could not be aborted at the right place: refused as by a kernel that has none.
 		 * Who was running already knows that there is one, and glibc insists on it for new threads.

@@ -533,9 +533,11 @@ void syscall_execve(struct thread *thread, long number)
 	if (!process()->seccomp) {
 		ignore_for_exec(thread, true);
 		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &thread->mask, 0, 8);
+		limits_for_exec(false);
 	}
 	uint64_t result = syscall_window();
 	if (!process()->seccomp) {
+		limits_for_exec(true);
 		set_kernel_mask(thread->mask);
 		ignore_for_exec(thread, false);
 	}
