@@ -621,7 +621,7 @@ test_survival() {
 	gzip -nc "$BUGNET" >"$work/expected"
 	if "${private[@]}" mount -t tmpfs tmpfs "$work/disk" 2>/dev/null; then
 		record_survives record-disk-full 'exit 0' "$work/full.bug" 'instructions +[1-9]' \
-			"${private[@]}" sh -c "$disk" sh "$work/disk" 300k "$BUGNET" record -o full.bug --interval 5M -- gzip -nc "$BUGNET"
+			"${private[@]}" sh -c "$disk" sh "$work/disk" 500k "$BUGNET" record -o full.bug --interval 5M -- gzip -nc "$BUGNET"
 		record_survives record-all-disk-full 'exit 0' "$work/all.bug" 'instructions +[1-9]' \
 			"${private[@]}" sh -c "$disk" sh "$work/disk" 300k "$BUGNET" record --all -o all.bug --interval 20M -- gzip -nc "$BUGNET"
 		record_survives record-disk-full-at-once 'exit 0' - '' \
