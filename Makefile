@@ -302,7 +302,8 @@ bench-threads: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet
 	@bench/threads $(BENCH)
 
-demo: packages-build
+demo:
+	@scripts/install-packages build demo
 	@$(MAKE) --no-print-directory $(B)/bugnet
 	@scripts/demo
 
