@@ -22,6 +22,7 @@ source=$(echo "$root/tests/races/$name".c*)
 expected=$(sed -n 's/^ \* race: //p' "$source")
 ordered=$(sed -n 's/^ \* ordered: //p' "$source")
 freed=$(sed -n 's/^ \* freed: //p' "$source")
+stack=$(sed -n 's/^ \* stack: //p' "$source")
 allocated=$(sed -n 's/^ \* allocated: \(.*\)()/\1/p' "$source")
 
 # find_races PROGRAM: records it; what was found is in races.json
@@ -62,6 +63,9 @@ if find_races "$name"; then
 	all(race['bytes'] > 0 and race['first']['thread'] != race['second']['thread'] and (race['first']['line'] > 0 or race['first']['does'] == 'frees it') for race in races) and
 	all(any(caller['function'] in ('start_thread', '__libc_start_call_main') for caller in race[which]['callers'])
 		for race in races for which in ('first', 'second')) and
+	(not '$stack' or all([race[which].get('inlined')] + [caller['function'] for caller in race[which]['callers']][:len('$stack'.split('; ')) - 1] == '$stack'.split('; ')
+		and race[which]['line'] > 0 and all((caller['line'] > 0) == (caller['function'] != 'without_lines') for caller in race[which]['callers'][:len('$stack'.split('; ')) - 1])
+		for race in races for which in ('first', 'second'))) and
 	('$ordered' != 'no' or not any(race['ordered'] for race in races)) and
 	(not '$allocated' or any('allocation' in race and race['allocation']['callers'][0]['function'] == '$allocated' and
 		race['allocation']['start'] <= race['address'] for race in races))"

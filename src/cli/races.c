@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/demangle.h"
 #include "cli/error.h"
 #include "cli/json.h"
 #include "cli/shared_options.h"
@@ -181,11 +182,12 @@ static void describe_place(const struct listing *listing, const struct race *rac
         const struct allocation *allocation, unsigned bytes, char *text, size_t size)
 {
 	struct variable variable = variables_find(listing->variables, race->address);
+	char *name = variable.name ? demangle(variable.name) : NULL;
 
-	if (variable.name && variable.offset)
-		snprintf(text, size, "%s+%lu", variable.name, variable.offset);
-	else if (variable.name)
-		snprintf(text, size, "%s", variable.name);
+	if (name && variable.offset)
+		snprintf(text, size, "%s+%lu", name, variable.offset);
+	else if (name)
+		snprintf(text, size, "%s", name);
 	else if (variable.file)
 		snprintf(text, size, "%s+%#lx", variable.file, variable.offset);
 	else if (allocation)
@@ -193,9 +195,21 @@ static void describe_place(const struct listing *listing, const struct race *rac
 		        race->address - allocation->start);
 	else
 		describe_origin(listing, race, text, size);
+	free(name);
 	size_t used = strlen(text);
 	snprintf(
 	        text + used, size - used, ", %u byte%s at %#lx", bytes, bytes == 1 ? "" : "s", race->address);
+}
+
+/* The function that has the code, of which no symbol tells. */
+static void print_inlined(const struct listing *listing, const struct stack *stack)
+{
+	if (stack->count < 2 || stack->frames[0].pc != stack->frames[1].pc || !stack->frames[0].function)
+		return;
+	if (listing->json)
+		json_text(listing->json, "inlined", stack->frames[0].function);
+	else
+		printf("    in %s, inlined\n", stack->frames[0].function);
 }
 
 /* Who called: all but the innermost frame, which is told already. */
@@ -206,6 +220,7 @@ static void print_stack(const struct listing *listing, uint32_t thread, uint64_t
 	if (!listing->stacks || listing->told >= WITH_STACKS)
 		return;
 	stacks_find(listing->stacks, thread, position, &stack);
+	print_inlined(listing, &stack);
 	if (listing->json)
 		json_open(listing->json, "callers", '[');
 	for (unsigned i = 1; i < stack.count; i++) {

@@ -2,6 +2,7 @@
 # moves, the server is told where to, and a stepi goes there, so that gdb knows that everything is another one.
 import contextlib
 import os
+import re
 
 import gdb
 
@@ -108,7 +109,8 @@ class Connect(gdb.Command):
 
 	def invoke(self, argument, from_tty):
 		print(gdb.execute("target remote " + argument, to_string=True), end="")
-		ask("script")
+		global filler
+		filler = int(ask("script").split()[1], 16)
 		print(ask("opened").rstrip("\n"))
 
 
@@ -173,7 +175,7 @@ class Unavailable:
 
 
 SCALARS = {getattr(gdb, "TYPE_CODE_" + name) for name in ("INT", "PTR", "ENUM", "FLT", "CHAR", "BOOL", "FLAGS")}
-FILLER = 0xfe # what the server has for bytes that are not known
+filler = 0 # what the server has for bytes that are not known: it tells, see Connect
 LARGEST = 8
 
 
@@ -181,7 +183,7 @@ def memory_now(address, size):
 	try:
 		return bytes(gdb.selected_inferior().read_memory(address, size))
 	except gdb.error:
-		return bytes([FILLER] * size)
+		return bytes([filler] * size)
 
 
 def is_unavailable(value, address, size):
@@ -190,11 +192,11 @@ def is_unavailable(value, address, size):
 		contents = int(value.format_string(raw=True, format="z"), 16).to_bytes(size, "little")
 	except (gdb.error, ValueError, OverflowError):
 		return not is_known(address, size)
-	if FILLER not in contents:
+	if filler not in contents:
 		return False
 	if contents == memory_now(address, size):
 		return not is_known(address, size)
-	return contents == bytes([FILLER] * size)
+	return contents == bytes([filler] * size)
 
 
 def address_of(value, kind):
@@ -242,6 +244,52 @@ that stand at a breakpoint."""
 
 
 gdb.events.inferior_call.connect(note_call)
+
+
+# ---- conditions ----
+
+# gdb has no bytecode for these (ax-gdb.c), and evaluates a condition itself then, with a stop for each hit. In C they are the same as:
+REGISTERS = {"pc": "$rip", "sp": "$rsp", "fp": "$rbp"}
+for name, wide in [(each, "r" + each) for each in ("ax", "bx", "cx", "dx", "si", "di", "bp")]:
+	REGISTERS["e" + name] = f"(int)${wide}"
+	REGISTERS[name] = f"(short)${wide}"
+for name in "abcd":
+	REGISTERS[name + "l"] = f"(signed char)$r{name}x"
+for number in range(8, 16):
+	REGISTERS[f"r{number}d"] = f"(int)$r{number}"
+
+C_LANGUAGES = ("c", "c++", "objective-c", "asm", "minimal")
+TOKEN = re.compile(r"""(?P<text>"(?:[^"\\]|\\.)*")|(?P<character>(?<![\w'])'(?:[^'\\]|\\[^']+|\\')')|\$(?P<register>[a-z]+[0-9]*[a-z]*)\b""")
+
+
+def with_bytecode(condition):
+	def replace(match):
+		if match["character"]:
+			return f"(char){int(gdb.parse_and_eval(match['character']))}"
+		return REGISTERS.get(match["register"], match[0])
+	return TOKEN.sub(replace, condition)
+
+
+def note_condition(breakpoint):
+	kinds = (gdb.BP_BREAKPOINT, getattr(gdb, "BP_HARDWARE_BREAKPOINT", gdb.BP_BREAKPOINT))
+	if not breakpoint.condition or breakpoint.type not in kinds or breakpoint.pending:
+		return
+	try:
+		condition = with_bytecode(breakpoint.condition) if language() in C_LANGUAGES else breakpoint.condition
+		if condition != breakpoint.condition:
+			breakpoint.condition = condition
+	except gdb.error:
+		pass # it stays as it is, and works
+
+
+def language():
+	"""What gdb takes expressions for."""
+	shown = gdb.execute("show language", to_string=True).splitlines()[0]
+	return shown.rstrip(".").rsplit(" ", 1)[-1].strip('"')
+
+
+for changed in (gdb.events.breakpoint_created, gdb.events.breakpoint_modified):
+	changed.connect(note_condition)
 
 
 # ---- marks ----

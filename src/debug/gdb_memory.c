@@ -11,7 +11,6 @@
 #define MEMORY_MAXIMUM (GDB_PACKET_MAXIMUM / 2 - 8)
 #define NUMBER         8
 #define LARGE          1024 /* what comes behind a packet of this size may be the rest of the same object */
-#define FILLER         0xfe
 
 void gdb_memory_read(struct gdb_session *session, uint64_t address, uint8_t *to, uint8_t *known, size_t size)
 {
@@ -57,7 +56,7 @@ void gdb_memory_packet(struct gdb_session *session, const char *text)
 		return;
 	}
 	for (size_t i = 0; i < size; i++)
-		bytes[i] = known[i] ? bytes[i] : FILLER;
+		bytes[i] = known[i] ? bytes[i] : GDB_FILLER;
 	session->read_end = size >= LARGE ? address + size : 0;
 	gdb_put_hex(hex, bytes, size);
 	gdb_reply_bytes(session, hex, 2 * size);

@@ -382,8 +382,8 @@ static void print_statistics(struct gdb_session *session, char *rest, FILE *out)
 static void note_script(struct gdb_session *session, char *rest, FILE *out)
 {
 	(void)rest;
-	(void)out;
 	session->scripted = true;
+	fprintf(out, "filler %x\n", GDB_FILLER);
 }
 
 /* `calls` goes through the recording by continuing, which at its end would have the program go on, if that

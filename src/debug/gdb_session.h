@@ -98,6 +98,7 @@ bool gdb_calls_run(struct gdb_session *session, uint32_t thread, bool step);
 uint32_t gdb_calls_stopped(const struct gdb_session *session);
 
 /* ---- gdb_memory.c ---- */
+#define GDB_FILLER 0xfe /* what is not known beside what is; our Python is told, by `monitor script` */
 /* "1000,40" */
 void gdb_memory_packet(struct gdb_session *session, const char *text);
 /* Of the selected thread, or of the copy in which a function is called; notes which bytes are known. */

@@ -8,7 +8,7 @@ from session import *
 MOST = 6
 conditions = ["depth == 5", "depth > 3 && visited % 7 == 0", "item && item->key == 4", "item->next->key == 4", "visited", "signals == 0 && depth == 1",
 	"depth == 2 || visited == 31", "$rsp % 128 == 16", "(unsigned char)(item->name[1] - 48) > 3", "list->weight == 0", "visited / (depth - 3) == 2",
-	"*(long *)0x10 == 3 || depth", "$_streq(item->name, \"i3\")", "(visited ^ ~depth) & 4 && -visited < -20 && !(visited >> 6)"]
+	"item && item->name[1] == '4' && item->name[2] != '\\''", "(int)$edx != $eax + '0' && $sp && depth == 6 && $r8d == $r8d", "*(long *)0x10 == 3 || depth", "$_streq(item->name, \"i3\")", "(visited ^ ~depth) & 4 && -visited < -20 && !(visited >> 6)"]
 
 
 def is_true(condition):
@@ -45,6 +45,8 @@ for condition in conditions:
 	run(f"break visit if {condition}")
 	expect(stops_of("continue"), wanted[condition][:MOST], f"{condition}, forwards")
 	expect(stops_of("reverse-continue"), wanted[condition][::-1][:MOST], f"{condition}, backwards")
+	ours = not any(word in condition for word in ("weight", "$_streq", "$rsp %"))
+	expect_in("(target evals)" if ours else "(host evals)", run("info breakpoints"), f"who evaluates {condition}")
 	run("delete")
 	if not wanted[condition]:
 		raise gdb.GdbError(f"nowhere: {condition}")

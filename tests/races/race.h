@@ -1,7 +1,7 @@
 /*
  * Each program here has a race; built with -DFIXED it has none. A comment with `race:` names the variable, or, if it
  * has no name, the functions that race; one with `allocated:` the function that called the
- * allocator for it; `freed:` the one that frees it and
+ * allocator for it; `stack:` the innermost function, which is inlined, and those that called it, of which without_lines has no line; `freed:` the one that frees it and
  * the one that uses it; `ordered: no` says that nobody can tell which access came first.
  */
 #include <pthread.h>
