@@ -157,6 +157,20 @@ if wanted child-ends && build forking; then
 	[ "$status" -eq 5 ] || failed attach/child-ends "the program's status is $status" "$work/err"
 fi
 
+# Children that execute programs just when the program is let go.
+if wanted execute && build forking; then
+	begin_program forking execute
+	why=
+	for ((round = 1; round <= 5; round++)); do
+		attach || why="cannot attach: $(tail -n1 "$work/record.err")"
+		detach || why="cannot detach: $(tail -n1 "$work/detach.err")"
+		[ -z "$why" ] || break
+	done
+	end
+	[ "$status" -eq 5 ] || why="status $status"
+	if [ -z "$why" ]; then ok attach/execute; else failed attach/execute "$why" "$work/err"; fi
+fi
+
 # What a program does that was started by the recorder, and is let go, it does natively.
 if wanted started; then
 	rm -f "$work/input" "$work/it.bug" "$work/out"
@@ -216,6 +230,27 @@ wanted wait-for-path && wait_for wait-for-path "$work/attached" ""
 wanted wait-for-name && PATH=$work:$PATH wait_for wait-for-name attached ""
 wanted wait-for-any && wait_for wait-for-any attached ""
 
+# Processes that end at once are passed over, or recorded if one was quick enough.
+if wanted wait-for-brief; then
+	cp /bin/true "$work/brief"
+	rm -f "$work/it.bug" "$work/record.err"
+	"$BUGNET" record --wait-for "$work/brief" -o "$work/it.bug" </dev/null >"$work/record.out" 2>"$work/record.err" &
+	recorder=$!
+	wait_until 30 grep -q '^bugnet: waiting for' "$work/record.err"
+	for ((i = 0; i < 60; i++)); do
+		"$work/brief"
+		kill -0 $recorder 2>/dev/null || break
+	done
+	if [ $i -eq 60 ] && ! grep -q '^bugnet: recording' "$work/record.err"; then kill $recorder; fi
+	wait $recorder
+	status=$?
+	case $status in
+	0) expect_exact attach/wait-for-brief "$work/it.bug" ;;
+	143) ok attach/wait-for-brief ;;
+	*) failed attach/wait-for-brief "status $status" "$work/record.err" ;;
+	esac
+fi
+
 # What systemd says of the units.
 if wanted units && command -v systemd-analyze >/dev/null; then
 	mkdir -p "$work/units/web.service.d"
@@ -254,6 +289,21 @@ if wanted recorder-KILL; then
 	sleep 0.2
 	end
 	if [ "$status" -eq 5 ]; then ok attach/recorder-KILL; else failed attach/recorder-KILL "status $status" "$work/err"; fi
+fi
+
+# A recording is named by what the program was executed as, not by where a link leads.
+if wanted named; then
+	ln -sf "$(readlink -f "$(command -v sleep)")" "$work/snooze"
+	mkdir "$work/named"
+	"$work/snooze" 1000 &
+	pid=$!
+	(cd "$work/named" && exec "$BUGNET" record --pid $pid </dev/null >"$work/record.out" 2>"$work/record.err") &
+	recorder=$!
+	wait_until 30 grep -q '^bugnet: recording process' "$work/record.err"
+	detach
+	kill $pid
+	wait $pid 2>/dev/null
+	if [ -s "$work/named/snooze-$pid.bug" ]; then ok attach/named; else failed attach/named "no snooze-$pid.bug" "$work/record.err"; fi
 fi
 
 # An ordinary user, with a process of his own; nobody else's runtime directory.
@@ -308,11 +358,27 @@ if wanted refused; then
 	refused refused-word 'no number of a process' --pid one
 	refused refused-program 'takes no program' --pid $sleeper -- true
 	refused refused-cpu 'knows the CPU' --cpu x86-64-v2 --pid $sleeper
-	refused refused-kernel 'thread of the kernel\|cannot tell what it runs' --pid 2
+	[ ! -e /proc/2/status ] || [ -e /proc/2/exe ] || refused refused-kernel 'it is a thread of the kernel' --pid 2
 	kill -STOP $sleeper
 	wait_until 10 grep -q '^State:.T' /proc/$sleeper/status
 	refused refused-stopped 'it is stopped' --pid $sleeper
 	kill -CONT $sleeper
+	if build forking; then
+		"$work/forking" vfork >"$work/vfork.out" &
+		parent=$!
+		wait_until 10 grep -q '^State:.D' /proc/$parent/status
+		refused refused-vfork "thread $parent waits in vfork" --pid $parent
+		kill "$(cat "$work/vfork.out")"
+		wait $parent
+		status=$?
+		[ $status -eq 5 ] || failed attach/refused-vfork "the program's status is $status"
+		"$work/forking" zombie >"$work/zombie.out" &
+		parent=$!
+		wait_until 10 test -s "$work/zombie.out"
+		refused refused-zombie "it has ended, and only its parent, process $parent" --pid "$(cat "$work/zombie.out")"
+		kill $parent
+		wait $parent 2>/dev/null
+	fi
 	if command -v strace >/dev/null; then
 		strace -qq -o "$work/trace" -p $sleeper 2>"$work/strace.err" &
 		tracer=$!

@@ -19,6 +19,7 @@
 #include "cli/terminal.h"
 #include "cli/version.h"
 #include "debug/live.h"
+#include "record/attach.h"
 #include "record/launch.h"
 #include "record/process_facts.h"
 #include "record/recorder.h"
@@ -93,12 +94,15 @@ static void ask_to_stop(int signal)
 /* In a process of its own: becomes the program, or its supervisor. */
 static _Noreturn void become_debuggee(struct debuggee *d, int link)
 {
-	if (d->pid)
-		_exit(supervise_running(d->pid,
-		              &(struct supervisor_options){
-		                      .record = &d->recorder, .debugged = true, .debugger = link})
-		                ? STATUS_FAILED
-		                : 0);
+	if (d->pid) {
+		int status = supervise_running(
+		        d->pid, &(struct supervisor_options){
+		                        .record = &d->recorder, .debugged = true, .debugger = link});
+		if (status == SUPERVISED_NOBODY)
+			error_print("debug", "process %d has ended, or executed another program; try again",
+			        d->pid);
+		_exit(status ? STATUS_FAILED : 0);
+	}
 	_exit(launch_run(&(struct launch_options){.command = "debug",
 	        .path = d->path,
 	        .argv = d->argv,
@@ -163,7 +167,7 @@ static void turn(void *context, bool program)
 static bool find_running(struct debuggee *d, const char *text)
 {
 	static char started_in[PATH_MAX];
-	char *arguments, *end;
+	char *arguments, *end, why[256];
 	long number = strtol(text, &end, 10);
 
 	if (*text < '1' || *text > '9' || *end || number > INT_MAX) {
@@ -172,11 +176,8 @@ static bool find_running(struct debuggee *d, const char *text)
 	}
 	d->pid = (pid_t)number;
 	d->live.attached = true;
-	if (!process_link(d->pid, "exe", d->program)) {
-		error_print("debug",
-		        "process %d: cannot tell what it runs: %s; it must be yours, and no thread of the "
-		        "kernel",
-		        d->pid, strerror(errno));
+	if (!attachment_program(d->pid, d->program, why, sizeof why)) {
+		error_print("debug", "process %d: %s", d->pid, why);
 		return false;
 	}
 	d->recorder.cpu = "native";

@@ -18,6 +18,7 @@
 #include "cli/program.h"
 #include "cli/recordings.h"
 #include "cli/version.h"
+#include "record/attach.h"
 #include "record/budget.h"
 #include "record/cpu_level.h"
 #include "record/launch.h"
@@ -561,66 +562,92 @@ static bool running_options_fit(const struct record_values *values)
 	return false;
 }
 
-static bool wait_for_start(const struct record_values *values, const char *directory, pid_t *pid)
+/* What the user calls it: the name that it was executed by, if that is a file's and not a descriptor's. */
+static const char *called(pid_t pid, const char *program, char path[PATH_MAX])
+{
+	if (process_called(pid, path) && strncmp(path, "/dev/", 5) != 0 && strncmp(path, "/proc/", 6) != 0)
+		return path;
+	return program;
+}
+
+/* SUPERVISED_NOBODY: it ended, or executed another program, before anything could be done. */
+static int record_process(const struct record_values *values, struct recorder_options *options, pid_t pid)
+{
+	static char file[PATH_MAX], program[PATH_MAX], started_in[PATH_MAX];
+	char *arguments, **argv, name[PATH_MAX], why[256];
+
+	if (!attachment_program(pid, program, why, sizeof why)) {
+		if (values->wait_for && process_is_over(pid))
+			return SUPERVISED_NOBODY;
+		error_print("record", "process %d: %s", pid, why);
+		return STATUS_FAILED;
+	}
+	if (values->name ? !named_path(values, file) || !check_directory(file)
+	                 : !find_path(
+	                           values->output, options->directory, called(pid, program, name), pid, file))
+		return STATUS_FAILED;
+	options->path = file;
+	options->started_in = process_link(pid, "cwd", started_in) ? started_in : NULL;
+	options->program = program;
+	options->argv = argv = process_arguments(pid, &arguments);
+	int status = supervise_running(pid, &(struct supervisor_options){.stats = values->stats,
+	                                            .children = values->children,
+	                                            .cache = values->cache,
+	                                            .record = options});
+	free(argv);
+	free(arguments);
+	return status && status != SUPERVISED_NOBODY ? STATUS_FAILED : status;
+}
+
+/* The next one that lives long enough. */
+static int record_next(const struct record_values *values, struct recorder_options *options)
 {
 	struct start_watch watch;
 	char why[PATH_MAX + 256], file[PATH_MAX];
+	int status;
 
 	/* Nobody wants to learn that when it has started. */
-	if (!values->name && !find_path(values->output, directory, "program", 0, file))
-		return false;
+	if (!values->name && !find_path(values->output, options->directory, "program", 0, file))
+		return STATUS_FAILED;
 	if (!start_watch_begin(&watch, values->wait_for, why, sizeof why)) {
 		error_print("record", "option '--wait-for': %s", why);
-		return false;
+		return STATUS_FAILED;
 	}
 	fprintf(stderr, "bugnet: waiting for the next start of %s\n", *watch.path ? watch.path : watch.name);
-	*pid = start_watch_next(&watch);
+	do
+		status = record_process(values, options, start_watch_next(&watch));
+	while (status == SUPERVISED_NOBODY);
 	start_watch_end(&watch);
-	return true;
+	return status;
 }
 
 static int record_running(const struct record_values *values, struct recorder_options *options)
 {
-	static char file[PATH_MAX], directory[PATH_MAX], program[PATH_MAX], started_in[PATH_MAX];
-	char *arguments;
+	static char directory[PATH_MAX];
 	pid_t pid;
 
 	if (!running_options_fit(values))
 		return STATUS_FAILED;
 	if (!getcwd(directory, sizeof directory) || *directory != '/')
 		*directory = 0;
-	if (values->pid ? !parse_pid(values->pid, &pid) : !wait_for_start(values, directory, &pid))
+	options->directory = directory;
+	options->cpu = "native";
+	if (values->wait_for)
+		return record_next(values, options);
+	if (!parse_pid(values->pid, &pid))
 		return STATUS_FAILED;
 	if (pid == getpid()) {
 		error_print("record", "process %d: that is this very command", pid);
 		return STATUS_FAILED;
 	}
-	if (kill(pid, 0) < 0 && errno == ESRCH) {
-		error_print("record", "process %d: there is no such process; 'ps' lists them", pid);
-		return STATUS_FAILED;
-	}
-	options->cpu = "native";
-	if (!process_link(pid, "exe", program)) {
-		error_print("record",
-		        "process %d: cannot tell what it runs: %s; it must be yours, and no "
-		        "thread of the kernel",
-		        pid, strerror(errno));
-		return STATUS_FAILED;
-	}
-	if (values->name ? !named_path(values, file) || !check_directory(file)
-	                 : !find_path(values->output, directory, program, pid, file))
-		return STATUS_FAILED;
-	options->path = file;
-	options->directory = directory;
-	options->started_in = process_link(pid, "cwd", started_in) ? started_in : NULL;
-	options->program = program;
-	options->argv = process_arguments(pid, &arguments);
-	return supervise_running(pid, &(struct supervisor_options){.stats = values->stats,
-	                                      .children = values->children,
-	                                      .cache = values->cache,
-	                                      .record = options})
-	               ? STATUS_FAILED
-	               : 0;
+	int status;
+	do /* A shell that has just forked executes a program soon. */
+		status = record_process(values, options, pid);
+	while (status == SUPERVISED_NOBODY && !process_is_over(pid));
+	if (status != SUPERVISED_NOBODY)
+		return status;
+	error_print("record", "process %d: it has ended; 'ps' lists others", pid);
+	return STATUS_FAILED;
 }
 
 /* ---- the command ---- */

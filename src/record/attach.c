@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,13 +28,30 @@
 #define RESTART_NO_HAND  514
 #define RESTART_BY_BLOCK 516
 
+#define FIRST_THREAD_ENDED                                                                                   \
+	"its first thread has ended, in which things would have to be done; start it with 'bugnet record'"
+
 /* ---- what the kernel says of it ---- */
 
-static bool is_kernel_thread(pid_t pid)
+bool attachment_program(pid_t pid, char program[PATH_MAX], char *why, size_t why_size)
 {
-	char program[PATH_MAX];
-
-	return !process_link(pid, "exe", program) && process_status(pid, "VmSize") < 0;
+	if (process_link(pid, "exe", program))
+		return true;
+	int error = errno;
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return fail_because(why, why_size, "there is no such process; 'ps' lists them");
+	if (process_is_kernels(pid))
+		return fail_because(why, why_size,
+		        "it is a thread of the kernel, and runs no program; 'ps' lists others");
+	if (process_is_over(pid) && process_status(pid, "Threads") > 1)
+		return fail_because(why, why_size, FIRST_THREAD_ENDED);
+	if (process_is_over(pid))
+		return fail_because(why, why_size,
+		        "it has ended, and only its parent, process %ld, has not asked how; 'ps' lists "
+		        "others",
+		        process_status(pid, "PPid"));
+	return fail_because(why, why_size,
+	        "cannot tell what it runs: %s; it must be yours: become its user, or root", strerror(error));
 }
 
 static bool is_recorded_already(const struct memory *memory)
@@ -51,12 +70,13 @@ static bool is_recorded_already(const struct memory *memory)
 static bool check(pid_t pid, const struct memory *memory, char *why, size_t why_size)
 {
 	long tracer = process_status(pid, "TracerPid");
+	char program[PATH_MAX];
 
+	if (!attachment_program(pid, program, why, why_size))
+		return false;
 	if (process_status(pid, "Tgid") != pid)
 		return fail_because(why, why_size, "it is a thread of process %ld; give that number",
 		        process_status(pid, "Tgid"));
-	if (is_kernel_thread(pid))
-		return fail_because(why, why_size, "it is a thread of the kernel, or has ended");
 	if (tracer > 0)
 		return fail_because(why, why_size, "process %ld traces it; end that one first", tracer);
 	if (process_status(pid, "Seccomp") > 0)
@@ -141,6 +161,25 @@ static bool has_thread(const struct attachment *attachment, pid_t tid)
 	return false;
 }
 
+/* In vfork, which nothing interrupts. */
+static bool waits_for_child(pid_t tid, const struct memory *memory)
+{
+	char path[64];
+	long number = -1;
+	uint64_t flags = 0;
+
+	snprintf(path, sizeof path, "/proc/%d/syscall", tid);
+	FILE *file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fscanf(file, "%ld %lx", &number, &flags) < 1)
+		number = -1;
+	fclose(file);
+	if (number == SYS_clone3 && pread(memory->mem_fd, &flags, sizeof flags, (off_t)flags) != sizeof flags)
+		return false;
+	return number == SYS_vfork || ((number == SYS_clone || number == SYS_clone3) && flags & CLONE_VFORK);
+}
+
 static bool stop_thread(
         struct attachment *attachment, pid_t tid, const struct memory *memory, char *why, size_t why_size)
 {
@@ -157,7 +196,14 @@ static bool stop_thread(
 		        "you may not trace it; it must be yours, and the kernel must permit it: see "
 		        "'bugnet doctor', or become root");
 	if (outcome != HALT_SAFE)
-		return fail_because(why, why_size, "thread %d cannot be stopped", tid);
+		return fail_because(why, why_size,
+		        waits_for_child(tid, memory) ? "thread %d waits in vfork for its child to execute a "
+		                                       "program, or to end; try "
+		                                       "again then"
+		                                     : "thread %d is in a call of the kernel that nothing "
+		                                       "interrupts, or traced; try "
+		                                       "again later",
+		        tid);
 	vector_push(attachment, thread);
 	return look_at(&attachment->items[attachment->count - 1], why, why_size);
 }
@@ -197,7 +243,7 @@ static bool stop_all(struct attachment *attachment, const struct memory *memory,
 	if (found)
 		return fail_because(why, why_size, "it makes threads faster than they can be stopped");
 	if (!attachment->count || attachment->items[0].halted.tid != attachment->pid)
-		return fail_because(why, why_size, "its first thread has ended");
+		return fail_because(why, why_size, FIRST_THREAD_ENDED);
 	if (attachment->count >= MAX_RECORDED_THREADS)
 		return fail_because(why, why_size, "it has %u threads, more than the %u that can be recorded",
 		        attachment->count, MAX_RECORDED_THREADS - 1);

@@ -8,6 +8,7 @@
 #ifndef BUGNET_RECORD_ATTACH_H
 #define BUGNET_RECORD_ATTACH_H
 
+#include <limits.h>
 #include <sys/user.h>
 
 #include "record/halt.h"
@@ -26,6 +27,9 @@ struct attachment {
 	uint32_t count, capacity;
 	struct stragglers stragglers;
 };
+
+/* The file that it runs. False, with the reason in `why`: there is no such process, or it runs no program. */
+bool attachment_program(pid_t pid, char program[PATH_MAX], char *why, size_t why_size);
 
 /* Stops all threads of a program that can be taken over. False, with the reason in `why`: it goes on. */
 bool attachment_begin(

@@ -182,10 +182,11 @@ static bool look_at_gate(struct attachment *threads, const struct memory *memory
 static bool clean_up(const struct attachment *threads, struct memory *memory, struct space *space)
 {
 	static struct process_memory ours;
+	off_t at = (off_t)(space->segments[0].layout.base + LAYOUT_PROCESS);
 	struct tracee tracee;
 
-	if (tracee_init(&tracee, threads->pid, memory->mem_fd, inject_vdso(threads->pid)) < 0 ||
-	        tracee_read(&tracee, space->segments[0].layout.base + LAYOUT_PROCESS, &ours, sizeof ours) < 0)
+	if (pread(memory->mem_fd, &ours, sizeof ours, at) != sizeof ours ||
+	        tracee_init(&tracee, threads->pid, memory->mem_fd, inject_vdso(threads->pid)) < 0)
 		return false;
 	tracee.registers = threads->items[0].registers;
 	give_signals_back(&tracee, space);
@@ -212,9 +213,11 @@ bool detach_round(pid_t pid, struct memory *memory, struct space *space, struct 
 	if (!bring_all_out(pid, memory, space, stragglers) ||
 	        !attachment_stop(&threads, pid, memory, why, sizeof why))
 		return false;
-	/* Where the last two fail, it is being killed. */
-	bool done = all_are_out(&threads, memory, space) && look_at_gate(&threads, memory, space) &&
-	            clean_up(&threads, memory, space);
+	/* One that executed another program meanwhile has nothing of ours, and must not be taken for one that
+	 * has. Where the last two fail, it is being killed. */
+	bool done = !memory_alive(memory) ||
+	            (all_are_out(&threads, memory, space) && look_at_gate(&threads, memory, space) &&
+	                    clean_up(&threads, memory, space));
 	attachment_abandon(&threads);
 	for (uint32_t i = 0; i < threads.stragglers.count; i++)
 		vector_push(stragglers, threads.stragglers.items[i]);

@@ -48,21 +48,14 @@ static enum halt_outcome wait_for_stop(struct halted *thread)
 	return HALT_REFUSED;
 }
 
-/* The kernel refuses one that has ended, and whose rest is still there, like one that somebody else traces.
- */
-static bool is_dead(pid_t tid)
-{
-	char stat[PROCESS_STAT_SIZE];
-
-	return !process_stat(tid, stat) || *stat == 'Z' || *stat == 'X';
-}
-
 enum halt_outcome halt_stop(
         struct halted *thread, pid_t tid, const struct memory *memory, struct stragglers *stragglers)
 {
 	*thread = (struct halted){.tid = tid, .memory = memory};
 	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
-		return errno == ESRCH || is_dead(tid) ? HALT_GONE : HALT_REFUSED;
+		/* One that has ended, and whose rest is still there, is refused like one that somebody
+		 * traces. */
+		return errno == ESRCH || process_is_over(tid) ? HALT_GONE : HALT_REFUSED;
 	bool dying = ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0;
 	enum halt_outcome outcome = dying ? HALT_GONE : wait_for_stop(thread);
 	if (dying || outcome == HALT_REFUSED)

@@ -1,5 +1,6 @@
 #include "record/process_facts.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,10 @@
 #include <unistd.h>
 
 #define ARGUMENTS_MAXIMUM (1u << 20) /* bytes */
+
+/* PF_EXITING and PF_KTHREAD of linux/sched.h, which /proc/PID/stat shows */
+#define IS_EXITING       0x00000004u
+#define IS_KERNEL_THREAD 0x00200000u
 
 bool process_link(pid_t pid, const char *name, char path[PATH_MAX])
 {
@@ -75,6 +80,53 @@ bool process_stat(pid_t pid, char text[PROCESS_STAT_SIZE])
 		return false;
 	memmove(text, behind + 2, strlen(behind + 2) + 1);
 	return true;
+}
+
+/* Its state, and PF_... of linux/sched.h; false: it is gone. */
+static bool read_state(pid_t pid, char *state, unsigned *flags)
+{
+	char stat[PROCESS_STAT_SIZE];
+
+	return process_stat(pid, stat) && sscanf(stat, "%c %*d %*d %*d %*d %*d %u", state, flags) == 2;
+}
+
+bool process_is_over(pid_t pid)
+{
+	char state;
+	unsigned flags;
+
+	return !read_state(pid, &state, &flags) || state == 'Z' || state == 'X' || flags & IS_EXITING;
+}
+
+bool process_is_kernels(pid_t pid)
+{
+	char state;
+	unsigned flags;
+
+	return read_state(pid, &state, &flags) && flags & IS_KERNEL_THREAD;
+}
+
+/* Not the program's arguments, which it may have changed: the kernel's own copy, above them on the first
+ * stack. */
+bool process_called(pid_t pid, char path[PATH_MAX])
+{
+	char file[64];
+	Elf64_auxv_t auxv[64];
+	uint64_t address = 0;
+
+	snprintf(file, sizeof file, "/proc/%d/auxv", pid);
+	size_t size = read_text(file, (char *)auxv, sizeof auxv);
+	for (size_t i = 0; i < size / sizeof *auxv; i++) {
+		if (auxv[i].a_type == AT_EXECFN)
+			address = auxv[i].a_un.a_val;
+	}
+	snprintf(file, sizeof file, "/proc/%d/mem", pid);
+	int fd = address ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+	ssize_t got = fd < 0 ? -1 : pread(fd, path, PATH_MAX - 1, (off_t)address);
+	if (fd >= 0)
+		close(fd);
+	path[got > 0 ? got : 0] = 0;
+	return *path;
 }
 
 void process_thread_name(pid_t pid, pid_t tid, char *name, size_t size)

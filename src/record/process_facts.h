@@ -18,6 +18,15 @@ char **process_arguments(pid_t pid, char **text);
 #define PROCESS_STAT_SIZE 1024
 bool process_stat(pid_t pid, char text[PROCESS_STAT_SIZE]);
 
+/* Has the process, or the thread, ended, or is it about to, also if its parent does not know yet? */
+bool process_is_over(pid_t pid);
+
+bool process_is_kernels(pid_t pid);
+
+/* What it was executed as, which may be a link to, or a script for, what "exe" leads to; false: nobody can
+ * tell. */
+bool process_called(pid_t pid, char path[PATH_MAX]);
+
 /* The name of a thread, cut to `size`; empty: it is gone. */
 void process_thread_name(pid_t pid, pid_t tid, char *name, size_t size);
 

@@ -29,6 +29,7 @@
 #include "record/memory.h"
 #include "record/namespace.h"
 #include "record/output.h"
+#include "record/process_facts.h"
 #include "record/recorded_process.h"
 #include "record/space.h"
 #include "record/stats.h"
@@ -44,6 +45,8 @@
 #define NATIVE_EXEC_POLL_NANOSECONDS 50000000
 #define KEPT_BYTES                   (32 << 20)
 #define LEAVING_NANOSECONDS          10000000000
+#define OVER_POLLS                   20          /* of a millisecond */
+#define REAP_POLLS                   100         /* of a millisecond */
 #define LEAVING_PAUSE_NANOSECONDS    1000000     /* for threads to come out of the stub */
 #define MAX_WAITED                   127         /* futex_waitv takes 128 */
 #define SAVE_TEXT                    512         /* bytes of why a program wants a file */
@@ -103,6 +106,7 @@ struct supervisor {
 	struct attachment attachment;         /* until OP_ADOPT */
 	struct hold *hold;                    /* somebody debugs the program; or NULL */
 	uint64_t leaving_since, next_leaving; /* see leave_processes */
+	bool executed;                        /* another program, while it was being attached to */
 	bool root_left;                       /* the program was let go; forks of it may still be here */
 	int leaver;                           /* who asked for that and wants to know; -1: nobody */
 };
@@ -469,8 +473,8 @@ static void bury_the_dead(struct supervisor *s)
 		if (!gone && !process_is_dead(process))
 			continue;
 		finish_recording(process, NULL, gone);
-		s->root_left |=
-		        process->pid == s->root && gone; /* what it executes now has nothing of ours */
+		/* What it executes now has nothing of ours. */
+		s->root_left |= process->pid == s->root && gone;
 		if (process->pid == s->root && s->hold)
 			hold_ended(s->hold, process->pid);
 		if (process->pid == s->root && !gone)
@@ -717,12 +721,19 @@ static void take_over(struct supervisor *s, pid_t pid)
 	ptrace(PTRACE_DETACH, pid, 0, 0);
 }
 
-/* The program runs already. False, with the reason in `why`: it runs on as it was. */
-static bool take_over_running(struct supervisor *s, char *why, size_t why_size)
+/* Is it still what was looked at before it was stopped? */
+static bool runs_program(const struct supervisor *s, const struct memory *memory)
 {
-	struct memory memory;
-	struct injection options = injection_for(s, s->root);
-	int error = memory_open(&memory, s->root);
+	char program[PATH_MAX];
+
+	return memory_alive(memory) && process_link(s->root, "exe", program) &&
+	       strcmp(program, s->options->record->program) == 0;
+}
+
+/* The program runs already. False, with the reason in `why`: it runs on as it was. */
+static bool stop_running(struct supervisor *s, struct memory *memory, char *why, size_t why_size)
+{
+	int error = memory_open(memory, s->root);
 
 	if (error == -ENOENT)
 		return fail_because(why, why_size, "there is no such process");
@@ -731,20 +742,27 @@ static bool take_over_running(struct supervisor *s, char *why, size_t why_size)
 		        "cannot open its memory: %s; it must be yours, and the kernel must permit it: see "
 		        "'bugnet doctor', or become root",
 		        strerror(-error));
-	struct space *space = NULL;
-	if (attachment_begin(&s->attachment, s->root, &memory, why, why_size)) {
-		options.attachment = &s->attachment;
-		space = inject(s->root, &memory, &options, why, why_size);
-		if (!space)
-			attachment_abandon(&s->attachment);
+	if (attachment_begin(&s->attachment, s->root, memory, why, why_size)) {
+		if (runs_program(s, memory))
+			return true;
+		attachment_abandon(&s->attachment);
+		s->executed = true;
 	}
+	memory_close(memory);
+	return false;
+}
+
+/* The same, for one that is stopped. */
+static bool take_over_running(struct supervisor *s, struct memory *memory, char *why, size_t why_size)
+{
+	struct injection options = injection_for(s, s->root);
+
+	options.attachment = &s->attachment;
+	struct space *space = inject(s->root, memory, &options, why, why_size);
 	if (space) {
-		settle_in(s, s->root, &memory, &options, space);
+		settle_in(s, s->root, memory, &options, space);
 		attachment_start(&s->attachment);
-	} else {
-		memory_close(&memory);
 	}
-	take_stragglers(s, &s->attachment.stragglers);
 	return space != NULL;
 }
 
@@ -1305,7 +1323,7 @@ static bool leave_processes(struct supervisor *s, uint64_t now)
 		if (!open_memory(process) ||
 		        !detach_round(process->pid, &process->memory, process->space, &stragglers))
 			continue;
-		finish_recording(process, NULL, false);
+		finish_recording(process, NULL, !memory_alive(&process->memory));
 		s->root_left |= process->pid == s->root;
 		remove_process(s, process);
 	}
@@ -1374,6 +1392,18 @@ static void serve_until_alone(struct supervisor *s)
 	tell_leaver(s);
 }
 
+static bool create_recorder(struct supervisor *s)
+{
+	char why[512];
+
+	if (!s->options->record)
+		return true;
+	s->recorder = recorder_create(s->options->record, why, sizeof why);
+	if (!s->recorder)
+		fprintf(stderr, "bugnet record: %s\n", why);
+	return s->recorder;
+}
+
 static bool start(struct supervisor *s)
 {
 	const struct supervisor_options *options = s->options;
@@ -1390,15 +1420,8 @@ static bool start(struct supervisor *s)
 		        errno == ENOMEM || errno == EAGAIN ? "; see the limits in 'ulimit -a'" : "");
 		return false;
 	}
-	if (options->record) {
-		char why[512];
-		s->recorder = recorder_create(options->record, why, sizeof why);
-		if (!s->recorder) {
-			fprintf(stderr, "bugnet record: %s\n", why);
-			return false;
-		}
+	if (options->record)
 		begin_control(s);
-	}
 	if (options->debugged)
 		begin_hold(s);
 	return true;
@@ -1431,7 +1454,7 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 	struct supervisor s = {
 	        .options = options, .root = pid, .control = {.fd = -1, .events = -1}, .leaver = -1};
 
-	if (!start(&s))
+	if (!create_recorder(&s) || !start(&s))
 		return 1;
 	if (options->record)
 		stay_at_signals();
@@ -1454,25 +1477,68 @@ int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd)
 	return serve(&s);
 }
 
+/* What ended while it was being stopped, and whose tracer we are, nobody else can reap before us. */
+static void reap(const struct stragglers *stragglers)
+{
+	for (uint32_t i = 0; i < stragglers->count; i++) {
+		for (unsigned k = 0;
+		        k < REAP_POLLS && waitpid(stragglers->items[i], NULL, __WALL | WNOHANG) == 0; k++)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+/* It could not even be stopped, because of `why`, or is not there any more. */
+static int leave_alone(struct supervisor *s, const char *why)
+{
+	bool over = s->executed;
+
+	/* One that was killed while we looked at it is over in a moment. */
+	for (unsigned i = 0; !over && i < OVER_POLLS; i++) {
+		over = process_is_over(s->root);
+		if (!over)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	if (over)
+		reap(&s->attachment.stragglers);
+	else
+		fprintf(stderr, "bugnet record: process %d: %s\n", s->root, why);
+	vector_free(&s->attachment.stragglers);
+	recorder_destroy(s->recorder);
+	return over ? SUPERVISED_NOBODY : 1;
+}
+
+/*
+ * No signal ends us while the program is stopped, with its own signals blocked. Up to then nothing is begun,
+ * so that the caller can go on to another process.
+ */
 int supervise_running(pid_t pid, const struct supervisor_options *options)
 {
 	struct supervisor s = {
 	        .options = options, .root = pid, .control = {.fd = -1, .events = -1}, .leaver = -1};
+	struct memory memory;
 	sigset_t all, old;
-	char why[512];
+	char why[512] = "";
 
+	if (!create_recorder(&s))
+		return 1;
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);
-	bool started = start(&s);
-	leave_at_signals();
+	bool stopped = stop_running(&s, &memory, why, sizeof why);
+	bool started = stopped && start(&s);
+	if (started)
+		leave_at_signals();
+	bool taken = started && take_over_running(&s, &memory, why, sizeof why);
+	if (stopped && !taken)
+		attachment_abandon(&s.attachment);
 	sigprocmask(SIG_SETMASK, &old, NULL);
-	if (!started)
-		return 1;
-	if (!take_over_running(&s, why, sizeof why)) {
-		control_close(&s.control);
-		recorder_destroy(s.recorder);
+	if (!stopped)
+		return leave_alone(&s, why);
+	take_stragglers(&s, &s.attachment.stragglers);
+	if (taken)
+		return serve(&s);
+	control_close(&s.control);
+	recorder_destroy(s.recorder);
+	if (started)
 		fprintf(stderr, "bugnet record: process %d: %s\n", pid, why);
-		return 1;
-	}
-	return serve(&s);
+	return 1;
 }

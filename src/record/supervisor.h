@@ -27,7 +27,12 @@ struct supervisor_options {
  */
 int supervise(pid_t pid, const struct supervisor_options *options, int ready_fd);
 
-/* Takes over a program that is running already. */
+/*
+ * Takes over a program that is running already, and returns 0 when it has ended or was let go.
+ * SUPERVISED_NOBODY: it ended, or executed another program than the one to be recorded, before it could be
+ * taken over. Otherwise it was said why it could not be.
+ */
+#define SUPERVISED_NOBODY 2
 int supervise_running(pid_t pid, const struct supervisor_options *options);
 
 #endif
