@@ -215,15 +215,20 @@ packages-fuzz:
 packages-test:
 	@scripts/install-packages build test
 
-# Sequences: run, and recorded and replayed.
+# Sequences: run, and recorded and replayed, without AVX-512 and with it.
 N        ?= 1000000
 N_RECORD ?= 50000
 FUZZ     := tests/fuzz/compare --bugnet $(B)/bugnet $(if $(SEED),--seed $(SEED))
+# With AVX-512, where the CPU has it.
+FUZZ_WIDE := $(if $(shell grep -wo -m1 avx512vl /proc/cpuinfo),$(FUZZ) --wide,@: $(FUZZ))
 fuzz: packages-build
 	@$(MAKE) --no-print-directory $(B)/bugnet $(B)/tests/fuzz $(B)/tests/fuzz-low
-	$(FUZZ) --count $(N)
-	$(FUZZ) --count $(N_RECORD) --record
-	$(FUZZ) --count $(N_RECORD) --record --fuzz $(B)/tests/fuzz-low
+	$(FUZZ) --count $(N) --no-wide
+	$(FUZZ) --count $(N_RECORD) --record --no-wide
+	$(FUZZ) --count $(N_RECORD) --record --no-wide --fuzz $(B)/tests/fuzz-low
+	$(FUZZ_WIDE) --count $(N)
+	$(FUZZ_WIDE) --count $(N_RECORD) --record
+	$(FUZZ_WIDE) --count $(N_RECORD) --record --fuzz $(B)/tests/fuzz-low
 
 # ---- the readers of recordings, fuzzed ----
 CLANG         ?= clang

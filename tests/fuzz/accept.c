@@ -60,10 +60,34 @@ static const ZydisMnemonic never[] = {
         ZYDIS_MNEMONIC_MCOMMIT,
 };
 
+/* Of AVX-512, what many CPUs that have it lack. */
+static enum acceptance accept_wide(ZydisISASet set)
+{
+	switch (set) {
+	case ZYDIS_ISA_SET_AVX512ER_512:
+	case ZYDIS_ISA_SET_AVX512ER_SCALAR:
+	case ZYDIS_ISA_SET_AVX512PF_512:
+	case ZYDIS_ISA_SET_AVX512_4FMAPS_512:
+	case ZYDIS_ISA_SET_AVX512_4FMAPS_SCALAR:
+	case ZYDIS_ISA_SET_AVX512_4VNNIW_512:
+	case ZYDIS_ISA_SET_AVX512_FP16_128:
+	case ZYDIS_ISA_SET_AVX512_FP16_128N:
+	case ZYDIS_ISA_SET_AVX512_FP16_256:
+	case ZYDIS_ISA_SET_AVX512_FP16_512:
+	case ZYDIS_ISA_SET_AVX512_FP16_SCALAR:
+	case ZYDIS_ISA_SET_AVX512_VP2INTERSECT_128:
+	case ZYDIS_ISA_SET_AVX512_VP2INTERSECT_256:
+	case ZYDIS_ISA_SET_AVX512_VP2INTERSECT_512:
+		return RARELY;
+	default:
+		return ALWAYS;
+	}
+}
+
 static enum acceptance accept_isa_set(ZydisISASet set)
 {
 	if (set >= ZYDIS_ISA_SET_AVX512BW_128 && set <= ZYDIS_ISA_SET_AVX512_VPOPCNTDQ_512)
-		return settings.avx512 ? RARELY : NEVER;
+		return settings.wide ? accept_wide(set) : settings.avx512 ? RARELY : NEVER;
 	switch (set) {
 	case ZYDIS_ISA_SET_AMX_BF16:
 	case ZYDIS_ISA_SET_AMX_INT8:

@@ -115,7 +115,7 @@ static void fill_constants(struct rng *r, uint8_t *page)
 	state_random(r, 0, &m, &roles);
 	memcpy(page + CONST_FXSAVE, m.fx, 512);
 	for (unsigned n = 0; n < 16; n++)
-		memcpy(page + CONST_FXSAVE + 160 + 16 * n, m.ymm[n], 16);
+		memcpy(page + CONST_FXSAVE + 160 + 16 * n, m.zmm[n], 16);
 	/* An environment in protected mode format: control, status, tag, ip, cs and opcode, data pointer,
 	 * segment. */
 	uint32_t environment[7] = {0xffff037f, 0xffff0000 | (rng_below(r, 8) << 11),
@@ -124,6 +124,23 @@ static void fill_constants(struct rng *r, uint8_t *page)
 	memcpy(page + CONST_FNSAVE, environment, sizeof environment);
 	for (unsigned n = 0; n < 80; n++)
 		page[CONST_FNSAVE + 28 + n] = (uint8_t)rng_next(r);
+}
+
+/* Without STATE_AVX no STATE_ZMM_HIGH: see restore_image(). */
+static void fill_images(struct rng *r, uint8_t *page)
+{
+	for (unsigned n = 0; n < IMAGES; n++, page += PAGE) {
+		struct machine m;
+		struct roles roles;
+		uint64_t components = n < WHOLE_IMAGES ? STATE_WIDE : rng_next(r) & STATE_WIDE;
+		if (!(components & STATE_AVX))
+			components &= ~(uint64_t)STATE_ZMM_HIGH;
+		state_random(r, 0, &m, &roles);
+		if (n & 1)
+			state_to_compact_image(&m, page, components);
+		else
+			state_to_image(&m, page, components);
+	}
 }
 
 static void map(uint64_t address, uint64_t size, int protection, int flags, const char *what)
@@ -150,7 +167,8 @@ void arena_setup(bool reserve_neighbours)
 			uint64_t at, end;
 		} parts[] = {{AT_DATA, AT_READ_ONLY + PAGE}, {AT_TAIL, AT_TAIL + PAGE},
 		        {AT_STACK, AT_STACK_END}, {AT_CONSTANTS, AT_SCRATCH + PAGE},
-		        {AT_XSAVE, AT_XSAVE + PAGE}, {AT_GATE, AT_GATE + PAGE}};
+		        {AT_XSAVE, AT_XSAVE + PAGE}, {AT_IMAGES, AT_IMAGES + IMAGES * PAGE},
+		        {AT_GATE, AT_GATE + PAGE}};
 		for (unsigned n = 0; n < sizeof parts / sizeof *parts; n++)
 			map(base + parts[n].at, parts[n].end - parts[n].at, PROT_READ | PROT_WRITE,
 			        MAP_FIXED | MAP_POPULATE, "data");
@@ -160,6 +178,8 @@ void arena_setup(bool reserve_neighbours)
 		}
 		memcpy((void *)(base + AT_READ_ONLY), templates[a] + 4096, PAGE);
 		fill_constants(&r, (uint8_t *)(base + AT_CONSTANTS));
+		if (settings.wide)
+			fill_images(&r, (uint8_t *)(base + AT_IMAGES));
 		uint8_t *gate = (uint8_t *)(base + AT_GATE); /* jmp [rip + 2], aligned for AC */
 		uint64_t exit = (uint64_t)(uintptr_t)fuzz_exit;
 		memcpy(gate, "\xff\x25\2\0\0", 6);
@@ -167,6 +187,7 @@ void arena_setup(bool reserve_neighbours)
 		mprotect(gate, PAGE, PROT_READ | PROT_EXEC);
 		mprotect((void *)(base + AT_READ_ONLY), PAGE, PROT_READ);
 		mprotect((void *)(base + AT_CONSTANTS), PAGE, PROT_READ);
+		mprotect((void *)(base + AT_IMAGES), IMAGES * PAGE, PROT_READ);
 	}
 }
 

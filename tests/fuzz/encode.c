@@ -29,14 +29,19 @@ bool decode(const uint8_t *bytes, unsigned size, struct instruction *out)
 /* ---- operands
  * ------------------------------------------------------------------------------------------------- */
 
-static int pick_register(struct rng *r, uint16_t set, unsigned percent)
+static int pick_among(struct rng *r, unsigned count, uint32_t set, unsigned percent)
 {
 	if (!set || !rng_chance(r, percent))
-		return (int)rng_below(r, 16);
+		return (int)rng_below(r, count);
 	unsigned n = rng_below(r, (unsigned)__builtin_popcount(set));
 	while (n--)
-		set &= (uint16_t)(set - 1);
+		set &= set - 1;
 	return __builtin_ctz(set);
+}
+
+static int pick_register(struct rng *r, uint16_t set, unsigned percent)
+{
+	return pick_among(r, 16, set, percent);
 }
 
 static int32_t random_displacement(struct builder *b)
@@ -132,10 +137,12 @@ static struct operand random_operand(struct builder *b, bool segment_base)
 /* ---- encodings
  * -------------------------------------------------------------------------------------------------- */
 
-enum map { MAP_ONE_BYTE, MAP_0F, MAP_0F38, MAP_0F3A, MAP_X87, MAP_VEX, MAP_XOP, MAP_EVEX };
+enum map { MAP_ONE_BYTE, MAP_0F, MAP_0F38, MAP_0F3A, MAP_X87, MAP_VEX, MAP_XOP, MAP_EVEX, MAP_MASK };
 
 static enum map random_map(struct rng *r)
 {
+	if (settings.wide && rng_chance(r, 90))
+		return rng_chance(r, 97) ? MAP_EVEX : MAP_MASK;
 	unsigned n = rng_below(r, 1000);
 	if (n < 330)
 		return MAP_ONE_BYTE;
@@ -166,7 +173,7 @@ static void put_prefixes(struct builder *b, enum map map, struct bytes *p, bool 
 {
 	static const uint8_t segments[] = {0x64, 0x65, 0x64, 0x65, 0x26, 0x2e, 0x36, 0x3e};
 	struct rng *r = b->r;
-	bool vector = map == MAP_VEX || map == MAP_XOP || map == MAP_EVEX;
+	bool vector = map == MAP_VEX || map == MAP_XOP || map == MAP_EVEX || map == MAP_MASK;
 	bool multi_byte = map == MAP_0F || map == MAP_0F38 || map == MAP_0F3A;
 	uint8_t prefixes[6];
 	unsigned count = 0;
@@ -197,7 +204,79 @@ static void put_prefixes(struct builder *b, enum map map, struct bytes *p, bool 
 	}
 }
 
-static void put_opcode(struct rng *r, enum map map, struct bytes *p, uint8_t rex)
+/* 62, then: R X B R' 0 map, W vvvv 1 pp, z LL b V' aaa. The high bits of register numbers are inverted. */
+struct evex {
+	unsigned rex, map, width, pp, length;
+	unsigned reg_high, vvvv, mask;
+	bool zeroing, broadcast;
+};
+
+static void put_evex(struct bytes *p, const struct evex *e)
+{
+	put(p, 0x62);
+	put(p, (~e->rex & 7) << 5 | (e->reg_high ? 0 : 0x10) | e->map);
+	put(p, e->width << 7 | (~e->vvvv & 15) << 3 | 4 | e->pp);
+	put(p, (e->zeroing ? 0x80u : 0) | e->length << 5 | (e->broadcast ? 0x10u : 0) | (e->vvvv & 16 ? 0 : 8) |
+	                e->mask);
+}
+
+/* What masks make of memory operands: expand and compress, moves, narrowing stores. */
+static const struct favourite {
+	uint8_t map, pp, opcode;
+} favourites[] = {{2, 1, 0x62}, {2, 1, 0x63}, {2, 1, 0x88}, {2, 1, 0x89}, {2, 1, 0x8a}, {2, 1, 0x8b}, {1, 0, 0x10},
+        {1, 0, 0x11}, {1, 1, 0x28}, {1, 1, 0x29}, {1, 2, 0x10}, {1, 3, 0x11}, {1, 1, 0x6f}, {1, 1, 0x7f},
+        {1, 2, 0x6f}, {1, 2, 0x7f}, {1, 3, 0x6f}, {1, 3, 0x7f}, {2, 2, 0x11}, {2, 2, 0x33}, {2, 2, 0x25}};
+
+static void put_random_evex(struct rng *r, struct bytes *p, unsigned rex, bool is_register)
+{
+	struct evex e = {.rex = rex, .width = rng_below(r, 2), .pp = rng_below(r, 4)};
+	unsigned opcode = rng_below(r, 256);
+	e.map = rng_chance(r, 3) ? 5 + rng_below(r, 2) : 1 + rng_below(r, 3); /* 5 and 6: FP16 */
+	bool favoured = rng_chance(r, 5);
+	if (favoured) {
+		const struct favourite *f = &favourites[rng_below(r, sizeof favourites / sizeof *favourites)];
+		e.map = f->map;
+		e.pp = f->pp;
+		opcode = f->opcode;
+	}
+	e.reg_high = rng_chance(r, 40);
+	if (is_register && rng_chance(r, 40))
+		e.rex |= 2; /* X is the highest bit of a vector register here */
+	e.vvvv = favoured || rng_chance(r, 30) ? 0 : rng_below(r, 32);
+	e.mask = rng_chance(r, 40) ? 0 : rng_below(r, 8);
+	e.zeroing = rng_chance(r, e.mask ? 40 : 1);
+	e.broadcast = !favoured && rng_chance(r, 25); /* with registers: rounding, and the length is the mode of it */
+	e.length = rng_below(r, is_register && e.broadcast ? 4 : 3);
+	put_evex(p, &e);
+	put(p, opcode);
+}
+
+/* Of mask registers: kand and its kind, with three; kmov, kortest, ktest; shifts. */
+static void put_mask_opcode(struct rng *r, struct bytes *p, unsigned rex)
+{
+	static const uint8_t with_three[] = {0x41, 0x42, 0x44, 0x45, 0x46, 0x47, 0x4a, 0x4b},
+	                     with_two[] = {0x44, 0x90, 0x90, 0x91, 0x91, 0x92, 0x93, 0x98, 0x99};
+	unsigned kind = rng_below(r, 3), vvvv = 15, pp = kind == 2 ? 1 : rng_below(r, 4), opcode;
+	if (kind == 0) {
+		opcode = with_three[rng_below(r, sizeof with_three)];
+		vvvv = 8 + rng_below(r, 8);
+	} else if (kind == 1) {
+		opcode = with_two[rng_below(r, sizeof with_two)];
+	} else {
+		opcode = 0x30 + rng_below(r, 4);
+	}
+	if (kind < 2 && (rex & 3) == 0 && rng_chance(r, 25)) {
+		put(p, 0xc5);
+		put(p, (rex & 4 ? 0 : 0x80) | vvvv << 3 | (kind == 0 ? 4 : 0) | pp);
+	} else {
+		put(p, 0xc4);
+		put(p, (~rex & 7) << 5 | (kind == 2 ? 3 : 1));
+		put(p, rng_below(r, 2) << 7 | vvvv << 3 | (kind == 0 ? 4 : 0) | pp);
+	}
+	put(p, opcode);
+}
+
+static void put_opcode(struct rng *r, enum map map, struct bytes *p, uint8_t rex, bool is_register)
 {
 	unsigned opcode = (unsigned)rng_next(r) & 0xff;
 	unsigned width = rng_chance(r, 35), not_rxb = (~rex & 7u) << 5;
@@ -218,7 +297,14 @@ static void put_opcode(struct rng *r, enum map map, struct bytes *p, uint8_t rex
 		put(p, not_rxb | (8 + rng_below(r, 3)));
 		put(p, width << 7 | vvvv << 3 | l << 2);
 		break;
+	case MAP_MASK:
+		put_mask_opcode(r, p, rex);
+		return;
 	case MAP_EVEX:
+		if (settings.wide) {
+			put_random_evex(r, p, rex, is_register);
+			return;
+		}
 		put(p, 0x62);
 		put(p, not_rxb | 0x10 | (1 + rng_below(r, 3)));
 		put(p, width << 7 | vvvv << 3 | 4 | pp);
@@ -255,6 +341,34 @@ static void put_gather(struct builder *b, struct bytes *p)
 	put(p, (unsigned)rng_next(r) & 0xff);
 }
 
+/* vpgather.., vpscatter.. with a mask; the index is one of 32. */
+static void put_wide_gather(struct builder *b, struct bytes *p)
+{
+	struct rng *r = b->r;
+	bool segment_base;
+	put_prefixes(b, MAP_EVEX, p, &segment_base);
+	int base = pick_register(r, segment_base ? b->roles.indexes : b->roles.pointers, 97),
+	    index = pick_among(r, 32, b->roles.vector_indexes, 97);
+	unsigned reg = rng_below(r, 32);
+	struct evex e = {.map = 2, .pp = 1, .width = rng_below(r, 2), .length = rng_below(r, 3)};
+	e.rex = (reg & 8 ? 4u : 0) | (index & 8 ? 2u : 0) | (base & 8 ? 1u : 0);
+	e.reg_high = reg >> 4;
+	e.vvvv = index & 16; /* its V' belongs to the index */
+	e.mask = 1 + rng_below(r, 7);
+	put_evex(p, &e);
+	put(p, (rng_chance(r, 50) ? 0x90 : 0xa0) + rng_below(r, 4));
+	put(p, 0x44 | (reg & 7) << 3);
+	put(p, rng_below(r, 4) << 6 | (unsigned)(index & 7) << 3 | (unsigned)(base & 7));
+	put(p, (unsigned)rng_between(r, -16, 16) & 0xff);
+}
+
+/* A displacement of one byte counts units of up to 64. */
+static void count_units(struct rng *r, struct operand *o)
+{
+	if (o->displacement_size == 1)
+		o->displacement = (int32_t)rng_between(r, -9, 9);
+}
+
 static void put_random(struct builder *b, struct bytes *p)
 {
 	struct rng *r = b->r;
@@ -264,10 +378,16 @@ static void put_random(struct builder *b, struct bytes *p)
 		put_gather(b, p);
 		return;
 	}
+	if (map == MAP_EVEX && settings.wide && rng_below(r, 150) == 0) {
+		put_wide_gather(b, p);
+		return;
+	}
 	put_prefixes(b, map, p, &segment_base);
 	struct operand o = random_operand(b, segment_base);
-	unsigned reg = rng_below(r, rng_chance(r, 50) ? 8 : 16);
-	put_opcode(r, map, p, o.rex | (reg & 8 ? 4 : 0));
+	unsigned reg = rng_below(r, rng_chance(r, 50) || map == MAP_MASK ? 8 : 16);
+	if (map == MAP_EVEX && settings.wide)
+		count_units(r, &o);
+	put_opcode(r, map, p, o.rex | (reg & 8 ? 4 : 0), o.modrm >= 0xc0);
 	put(p, o.modrm | (reg & 7) << 3);
 	if (o.has_sib)
 		put(p, o.sib);
@@ -331,9 +451,25 @@ static bool kind_allowed(struct builder *b, const ZydisDecodedInstruction *decod
 	}
 }
 
+/*
+ * EVEX.X (inverted), the fifth bit of vector registers, with rsp: it means nothing there, but with it AMD's Zen 4 takes the
+ * register as it was before the latest pushes.
+ */
+static bool reads_old_stack_pointer(const struct instruction *i)
+{
+	if (i->decoded.encoding != ZYDIS_INSTRUCTION_ENCODING_EVEX || i->decoded.raw.evex.X)
+		return false;
+	for (unsigned n = 0; n < i->decoded.operand_count; n++)
+		if (i->operands[n].encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM &&
+		        (i->operands[n].reg.value == ZYDIS_REGISTER_RSP ||
+		                i->operands[n].reg.value == ZYDIS_REGISTER_ESP))
+			return true;
+	return false;
+}
+
 static bool allowed(struct builder *b, const struct instruction *i)
 {
-	if (has_forbidden_bytes(i->bytes, i->length))
+	if (has_forbidden_bytes(i->bytes, i->length) || reads_old_stack_pointer(i))
 		return false;
 	for (unsigned n = 0; b->keep >= 0 && n < i->decoded.operand_count; n++)
 		if (written_register(&i->operands[n]) == b->keep ||

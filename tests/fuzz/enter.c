@@ -18,6 +18,7 @@ uint32_t fuzz_signal_mxcsr;
 uint16_t fuzz_signal_cw, fuzz_signal_ds, fuzz_signal_es, fuzz_signal_fs_selector, fuzz_signal_gs_selector;
 const uint32_t fuzz_default_mxcsr = 0x1f80;
 uint8_t fuzz_set_bases; /* 0: leave the bases alone */
+uint8_t fuzz_wide;      /* 0: no registers of AVX-512 */
 
 void enter_setup(void)
 {
@@ -29,18 +30,43 @@ void enter_setup(void)
 	fuzz_runner_fs_selector = fs;
 	fuzz_runner_gs_selector = gs;
 	fuzz_set_bases = !settings.no_bases;
+	fuzz_wide = settings.wide;
 	if (fuzz_set_bases)
 		__asm__ volatile("rdfsbase %0; rdgsbase %1" : "=r"(fuzz_runner_fs), "=r"(fuzz_runner_gs));
 }
 
-__asm__(".macro each_ymm op, direction\n"
+__asm__(".macro load_vectors\n"
+        "	cmpb $0, fuzz_wide(%rip)\n"
+        "	jne 1f\n"
         ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
-        ".if \\direction\n"
-        "	vmovdqu fuzz_initial+704+32*\\n(%rip), %ymm\\n\n"
-        ".else\n"
-        "	vmovdqu %ymm\\n, fuzz_final+704+32*\\n(%rip)\n"
-        ".endif\n"
+        "	vmovdqu fuzz_initial+704+64*\\n(%rip), %ymm\\n\n"
         ".endr\n"
+        "	jmp 2f\n"
+        "1:\n"
+        ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+        "	vmovdqu64 fuzz_initial+704+64*\\n(%rip), %zmm\\n\n"
+        ".endr\n"
+        ".irp n, 0,1,2,3,4,5,6,7\n"
+        "	kmovq fuzz_initial+2752+8*\\n(%rip), %k\\n\n"
+        ".endr\n"
+        "2:\n"
+        ".endm\n"
+
+        ".macro store_vectors\n"
+        "	cmpb $0, fuzz_wide(%rip)\n"
+        "	jne 1f\n"
+        ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n"
+        "	vmovdqu %ymm\\n, fuzz_final+704+64*\\n(%rip)\n"
+        ".endr\n"
+        "	jmp 2f\n"
+        "1:\n"
+        ".irp n, 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+        "	vmovdqu64 %zmm\\n, fuzz_final+704+64*\\n(%rip)\n"
+        ".endr\n"
+        ".irp n, 0,1,2,3,4,5,6,7\n"
+        "	kmovq %k\\n, fuzz_final+2752+8*\\n(%rip)\n"
+        ".endr\n"
+        "2:\n"
         ".endm\n"
 
         ".text\n"
@@ -51,7 +77,7 @@ __asm__(".macro each_ymm op, direction\n"
         "	mov %rsp, fuzz_runner_rsp(%rip)\n"
         "	fninit\n" /* the error pointers are zero where FXRSTOR does not load them */
         "	fxrstor64 fuzz_initial+192(%rip)\n"
-        "	each_ymm vmovdqu, 1\n"
+        "	load_vectors\n"
         "	cmpb $0, fuzz_set_bases(%rip)\n"
         "	je 1f\n"
         "	mov fuzz_initial+136(%rip), %rax; wrfsbase %rax\n"
@@ -101,7 +127,7 @@ __asm__(".macro each_ymm op, direction\n"
         "	mov %fs, %eax; mov %ax, fuzz_final+164(%rip)\n"
         "	mov %gs, %eax; mov %ax, fuzz_final+166(%rip)\n"
         "	fxsave64 fuzz_final+192(%rip)\n"
-        "	each_ymm vmovdqu, 0\n"
+        "	store_vectors\n"
         "	cmpb $0, fuzz_set_bases(%rip)\n"
         "	je fuzz_recover\n"
         "	rdfsbase %rax; mov %rax, fuzz_final+136(%rip)\n"

@@ -109,13 +109,14 @@ static uint64_t run_block(uint64_t first, uint64_t last)
 
 static const char usage[] =
         "usage: fuzz [--seed S] [--count N] [--start I] [--verbose] [--dump I [--nop LIST]] [--stats]\n"
-        "            [--avx512] [--reserve] [--storm MICROSECONDS] [--watchdog SECONDS] [--no-bases] "
+        "            [--wide] [--avx512] [--reserve] [--storm MICROSECONDS] [--watchdog SECONDS] [--no-bases] "
         "[--read-flags] [--without LIST]\n"
         "Runs sequences I to I+N-1 of seed S and prints a digest for each block of 100.\n"
         "  --verbose   one line per sequence\n"
         "  --dump I    the code of sequence I, and all registers before and after; without --count only I is "
         "run\n"
         "  --stats     what ran and how fast, on standard error\n"
+        "  --wide      with the registers and instructions of AVX-512; only where the program is offered them\n"
         "  --avx512    also AVX-512 and AMX instructions; only where the CPU has neither\n"
         "  --reserve   occupy 2 GB on both sides of the test memory (odd seeds do so always)\n"
         "  --storm     a SIGALRM this often, instead of four times a second\n"
@@ -168,6 +169,7 @@ static void parse(int argc, char **argv)
 		WATCHDOG,
 		VERBOSE,
 		STATS,
+		WIDE,
 		AVX512,
 		RESERVE,
 		NO_BASES,
@@ -179,7 +181,7 @@ static void parse(int argc, char **argv)
 	static const struct option known[] = {{"seed", 1, NULL, SEED}, {"count", 1, NULL, COUNT},
 	        {"start", 1, NULL, START}, {"dump", 1, NULL, DUMP}, {"storm", 1, NULL, STORM},
 	        {"watchdog", 1, NULL, WATCHDOG}, {"verbose", 0, NULL, VERBOSE}, {"stats", 0, NULL, STATS},
-	        {"avx512", 0, NULL, AVX512}, {"reserve", 0, NULL, RESERVE}, {"no-bases", 0, NULL, NO_BASES},
+	        {"wide", 0, NULL, WIDE}, {"avx512", 0, NULL, AVX512}, {"reserve", 0, NULL, RESERVE}, {"no-bases", 0, NULL, NO_BASES},
 	        {"read-flags", 0, NULL, READ_FLAGS},
 	        {"without", 1, NULL, WITHOUT}, {"nop", 1, NULL, NOP}, {"help", 0, NULL, HELP}, {0}};
 	for (int option, index; (option = getopt_long(argc, argv, "", known, &index)) != -1;) {
@@ -209,6 +211,9 @@ static void parse(int argc, char **argv)
 			break;
 		case STATS:
 			options.stats = true;
+			break;
+		case WIDE:
+			settings.wide = true;
 			break;
 		case AVX512:
 			settings.avx512 = true;
@@ -264,6 +269,12 @@ static void print_stats(const struct timespec *began)
 	fprintf(stderr, "; %lu hung; %u different mnemonics\n", totals.hung, encode_mnemonics());
 }
 
+static bool offers_wide(void)
+{
+	return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+	       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+
 int main(int argc, char **argv)
 {
 	struct timespec began;
@@ -271,6 +282,8 @@ int main(int argc, char **argv)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &began);
 	if (!__builtin_cpu_supports("avx2"))
 		fail("this CPU has no AVX2");
+	if (settings.wide && !offers_wide())
+		fail("--wide: this CPU has no AVX-512 with its extensions F, BW, DQ and VL");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	state_setup();
 	enter_setup();

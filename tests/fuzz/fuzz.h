@@ -42,10 +42,12 @@ struct machine {
 	uint64_t pc;
 	uint16_t ds, es, fs, gs;
 	_Alignas(64) uint8_t fx[512]; /* FXSAVE64 image; its xmm part is not used */
-	uint8_t ymm[16][32];
+	uint8_t zmm[32][64]; /* without AVX-512 only the first 32 bytes of the first 16 */
+	uint64_t k[8];
 };
 _Static_assert(offsetof(struct machine, rflags) == 128 && offsetof(struct machine, ds) == 160 &&
-                       offsetof(struct machine, fx) == 192 && offsetof(struct machine, ymm) == 704,
+                       offsetof(struct machine, fx) == 192 && offsetof(struct machine, zmm) == 704 &&
+                       offsetof(struct machine, k) == 2752,
         "enter.c uses these offsets");
 
 enum { MAX_FAULTS = 8 };
@@ -99,6 +101,7 @@ struct outcome {
 struct settings {
 	uint64_t seed;
 	bool far;      /* nothing else lies within 2 GB of the arenas, so displacements may be anything */
+	bool wide;     /* with the registers and instructions of AVX-512 */
 	bool avx512;   /* also AVX-512 and AMX instructions, which this CPU refuses */
 	bool no_bases; /* leave the fs and gs bases alone (for stand-ins that cannot set them) */
 	bool read_flags; /* at faults, look only at status flags that the sequence may still read */
@@ -123,8 +126,8 @@ enum { ARENAS = 2 };
  * Offsets in an arena. What is not named is a guard: no access.
  *
  *   guard | data: 3 pages | read-only: 1 page | guard | tail: 1 page | guard | stack: 2 pages | guard
- *   | constants: 1 page, read-only | scratch: 1 page | guard | xsave: 1 page | guard | gate: 1 page | guard |
- * code | guard
+ *   | constants: 1 page, read-only | scratch: 1 page | guard | xsave: 1 page | guard
+ *   | images: 4 pages, read-only | guard | gate: 1 page | guard | code | guard
  */
 enum {
 	AT_DATA = 1 * PAGE,
@@ -136,6 +139,7 @@ enum {
 	AT_CONSTANTS = 11 * PAGE,
 	AT_SCRATCH = 12 * PAGE, /* loop counters: not hashed */
 	AT_XSAVE = 64 * PAGE,   /* not hashed: xsave does not always write the same */
+	AT_IMAGES = 66 * PAGE,  /* for xrstor */
 	AT_GATE = 128 * PAGE,   /* a jump to fuzz_exit, whose own address differs from run to run */
 	AT_CODE = 1 << 20,
 	CODE_SIZE = 104 * SLOT,
@@ -154,6 +158,9 @@ enum {
 	CONST_FENV = 2048,
 	CONST_FNSAVE = 2560,
 };
+
+/* One in each of their pages: two with all components, two with some; as xsave and as xsavec have them. */
+enum { IMAGES = 4, WHOLE_IMAGES = 2 };
 
 void arena_setup(bool reserve_neighbours);
 uint64_t arena_base(unsigned arena);
@@ -184,10 +191,29 @@ void code_close(unsigned arena, enum code_mode mode);
  * them. */
 struct roles {
 	uint16_t pointers, indexes;
-	uint16_t vector_indexes;
+	uint32_t vector_indexes;
+};
+
+/* State components, by their bits in XCR0. */
+enum {
+	STATE_X87 = 1,
+	STATE_SSE = 2,
+	STATE_AVX = 4,
+	STATE_MASKS = 0x20,    /* k0 to k7 */
+	STATE_ZMM_HIGH = 0x40, /* the upper halves of zmm0 to zmm15 */
+	STATE_ZMM_MORE = 0x80, /* zmm16 to zmm31 */
+	STATE_UP_TO_AVX = STATE_X87 | STATE_SSE | STATE_AVX,
+	STATE_WIDE = STATE_UP_TO_AVX | STATE_MASKS | STATE_ZMM_HIGH | STATE_ZMM_MORE,
+	STATE_HEADER = 512, /* of an XSAVE image */
 };
 
 void state_setup(void);
+/* What of an XSAVE image, of the standard form, belongs to a machine; what is not `present` is initial. */
+void state_from_image(struct machine *m, const uint8_t *image, uint64_t present);
+/* Some components, and their bits in the header: the others stay as they are. */
+void state_to_image(const struct machine *m, uint8_t *image, uint64_t components);
+/* The form of xsavec, with room for the components of `form`. */
+void state_to_compact_image(const struct machine *m, uint8_t *image, uint64_t form);
 void state_random(struct rng *r, unsigned arena, struct machine *m, struct roles *roles);
 void state_canonical(struct machine *m);
 uint64_t digest_bytes(uint64_t digest, const void *bytes, size_t size);

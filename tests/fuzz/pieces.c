@@ -589,7 +589,8 @@ static void save_and_restore(struct builder *b)
 	b->used_xsave = true;
 	uint64_t area = arena_base(b->s->arena) + AT_XSAVE;
 	unsigned kind = rng_below(b->r, 6);
-	uint32_t mask = rng_chance(b->r, 60) ? 7 : rng_below(b->r, 8);
+	uint32_t all = settings.wide ? STATE_WIDE : STATE_UP_TO_AVX;
+	uint32_t mask = rng_chance(b->r, 60) ? all : rng_below(b->r, all + 1) & all;
 	any_register(b);
 	emit_mov(b, RAX, mask);
 	emit_mov(b, RDX, 0);
@@ -603,6 +604,32 @@ static void save_and_restore(struct builder *b)
 		AT(b, "\x0f\xae\x2d", area);
 	else
 		AT(b, "\x48\x0f\xae\x2d", area);
+}
+
+/*
+ * xrstor of an image that is there: some components become initial.
+ *
+ * Not the upper halves of the ymm registers (STATE_AVX) while those of the zmm registers are in use: AMD's Zen 4
+ * may find the old ones again, natively too, when context switches come before xrstor, before the next SSE
+ * instruction, and after it (XSAVES then says that they are in use, and does not write them).
+ */
+static void restore_image(struct builder *b)
+{
+	if (settings.without & WITHOUT_XSAVE)
+		return;
+	unsigned which = rng_below(b->r, IMAGES);
+	uint64_t image = arena_base(b->s->arena) + AT_IMAGES + PAGE * which;
+	uint32_t components = (uint32_t)rng_next(b->r) & STATE_WIDE;
+	if (which >= WHOLE_IMAGES && components & STATE_AVX)
+		components |= STATE_ZMM_HIGH;
+	b->roles.pointers &= (uint16_t) ~(1u << RAX | 1u << RDX);
+	b->roles.indexes &= (uint16_t) ~(1u << RAX | 1u << RDX);
+	emit_mov(b, RAX, components);
+	emit_mov(b, RDX, 0);
+	if (rng_chance(b->r, 50))
+		AT(b, "\x0f\xae\x2d", image);
+	else
+		AT(b, "\x48\x0f\xae\x2d", image);
 }
 
 /* mov rax, [p]; mov rdx, [p + 8]; lock cmpxchg16b [p], so that it may succeed */
@@ -800,6 +827,10 @@ void emit_piece(struct builder *b)
 	if (b->s->mode == CODE_REWRITTEN && rng_chance(b->r, 15)) {
 		b->s->hidden_entry = true;
 		changes[rng_below(b->r, 3)](b);
+		return;
+	}
+	if (settings.wide && rng_chance(b->r, 4)) {
+		restore_image(b);
 		return;
 	}
 	unsigned total = 0, n = 0;

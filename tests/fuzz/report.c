@@ -44,11 +44,13 @@ static void print_machine(const char *prefix, const struct machine *m)
 		print_number(m->fx + 32 + 16 * n, 10);
 		printf("\n");
 	}
-	for (unsigned n = 0; n < 16; n++) {
-		printf("%symm%-2u ", prefix, n);
-		print_number(m->ymm[n], 32);
+	for (unsigned n = 0; n < (settings.wide ? 32 : 16); n++) {
+		printf("%s%s%-2u ", prefix, settings.wide ? "zmm" : "ymm", n);
+		print_number(m->zmm[n], settings.wide ? 64 : 32);
 		printf("\n");
 	}
+	for (unsigned n = 0; n < 8 && settings.wide; n++)
+		printf("%sk%u %016lx\n", prefix, n, m->k[n]);
 }
 
 static void print_code(const struct sequence *s)

@@ -35,35 +35,19 @@ static volatile uint64_t runs; /* counts sequences, for the watchdog */
 /* ---- reading the context
  * ---------------------------------------------------------------------------------------- */
 
-enum { XSTATE_X87 = 1, XSTATE_SSE = 2, XSTATE_AVX = 4, XSTATE_HEADER = 512, XSTATE_YMM = 576 };
-
 static uint64_t *xstate_features(ucontext_t *context)
 {
 	uint8_t *fp = (uint8_t *)context->uc_mcontext.fpregs;
 	uint32_t magic;
 	memcpy(&magic, fp + 464, 4);
-	return magic == 0x46505853 ? (uint64_t *)(fp + XSTATE_HEADER) : NULL;
+	return magic == 0x46505853 ? (uint64_t *)(fp + STATE_HEADER) : NULL;
 }
 
 static void read_vectors(ucontext_t *context, struct machine *m)
 {
 	const uint8_t *fp = (const uint8_t *)context->uc_mcontext.fpregs;
 	uint64_t *present = xstate_features(context);
-	uint64_t features = present ? *present : XSTATE_X87 | XSTATE_SSE;
-	memset(m->ymm, 0, sizeof m->ymm);
-	memcpy(m->fx, fp, 512);
-	if (!(features & XSTATE_X87)) {
-		memset(m->fx, 0, 24);
-		memset(m->fx + 32, 0, 128);
-		m->fx[0] = 0x7f;
-		m->fx[1] = 3;
-	}
-	for (unsigned n = 0; n < 16; n++) {
-		if (features & XSTATE_SSE)
-			memcpy(m->ymm[n], fp + 160 + 16 * n, 16);
-		if (features & XSTATE_AVX)
-			memcpy(m->ymm[n] + 16, fp + XSTATE_YMM + 16 * n, 16);
-	}
+	state_from_image(m, fp, present ? *present : STATE_X87 | STATE_SSE);
 }
 
 static const int context_register[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI,
@@ -131,6 +115,21 @@ static int find_start(const struct sequence *s, uint64_t pc)
 	return low < s->start_count && s->starts[low] == offset ? (int)low : -1;
 }
 
+/* Other values for all registers of some components, whether the CPU thinks it in use or not. */
+static void change_wide(const struct sequence *s, ucontext_t *context, struct rng *r)
+{
+	/* Both halves of the upper parts: see restore_image(). */
+	static const unsigned components[] = {STATE_MASKS, STATE_AVX | STATE_ZMM_HIGH, STATE_ZMM_MORE, 0};
+	struct machine changed = s->initial;
+	uint64_t number = rng_next(r);
+	for (unsigned n = 0; n < 8; n++)
+		changed.k[n] ^= number;
+	for (unsigned n = 0; n < 32; n++)
+		for (unsigned i = 0; i < 64; i += 8)
+			memcpy(changed.zmm[n] + i, &number, 8);
+	state_to_image(&changed, (uint8_t *)context->uc_mcontext.fpregs, components[rng_below(r, 4)]);
+}
+
 /* Changes that the rest of the sequence shows. No large number, nor 0: a register may count a loop. */
 static void change_context(const struct sequence *s, ucontext_t *context)
 {
@@ -141,9 +140,10 @@ static void change_context(const struct sequence *s, ucontext_t *context)
 		regs[context_register[reg]] = 1 + rng_below(&r, 48);
 	regs[REG_EFL] ^= rng_next(&r) & 0x8d5;
 	uint64_t *features = xstate_features(context), number = rng_next(&r);
-	if (features && !(*features & XSTATE_SSE))
-		return;
-	memcpy((uint8_t *)context->uc_mcontext.fpregs + 160 + 16 * rng_below(&r, 16), &number, 8);
+	if (!features || *features & STATE_SSE)
+		memcpy((uint8_t *)context->uc_mcontext.fpregs + 160 + 16 * rng_below(&r, 16), &number, 8);
+	if (features && settings.wide)
+		change_wide(s, context, &r);
 }
 
 static bool resume(const struct sequence *s, ucontext_t *context)

@@ -3,6 +3,7 @@
  */
 #include "fuzz.h"
 #include <string.h>
+#include <cpuid.h>
 
 /*
  * AMD CPUs save the x87 error pointers (last instruction, opcode, data address) in FXSAVE and XSAVE only
@@ -11,8 +12,102 @@
  */
 static bool keeps_error_pointers;
 
+/* The state components of vector registers: where they are in struct machine, and in an XSAVE image. */
+static struct component {
+	uint8_t bit, count;
+	uint16_t from, stride, size; /* of each register */
+	uint32_t at;                 /* in the standard form */
+} components[] = {
+        {STATE_SSE, 16, offsetof(struct machine, zmm), 64, 16, 160},
+        {STATE_AVX, 16, offsetof(struct machine, zmm) + 16, 64, 16, STATE_HEADER + 64},
+        {STATE_MASKS, 8, offsetof(struct machine, k), 8, 8, 0},
+        {STATE_ZMM_HIGH, 16, offsetof(struct machine, zmm) + 32, 64, 32, 0},
+        {STATE_ZMM_MORE, 16, offsetof(struct machine, zmm) + 16 * 64, 64, 64, 0},
+};
+enum { COMPONENTS = sizeof components / sizeof *components };
+
+/* The CPU says where the components of AVX-512 are in the standard form. */
+static void find_components(void)
+{
+	for (unsigned n = 0; n < COMPONENTS && settings.wide; n++) {
+		unsigned a, b = 0, c, d;
+		if (components[n].at)
+			continue;
+		if (!__get_cpuid_count(13, (unsigned)__builtin_ctz(components[n].bit), &a, &b, &c, &d) || !b)
+			fail("CPUID does not tell where XSAVE puts the registers of AVX-512");
+		components[n].at = b;
+	}
+}
+
+static void copy_in(struct machine *m, const struct component *c, const uint8_t *at)
+{
+	for (unsigned n = 0; n < c->count; n++)
+		memcpy((uint8_t *)m + c->from + n * c->stride, at + n * c->size, c->size);
+}
+
+static void copy_out(const struct machine *m, const struct component *c, uint8_t *at)
+{
+	for (unsigned n = 0; n < c->count; n++)
+		memcpy(at + n * c->size, (const uint8_t *)m + c->from + n * c->stride, c->size);
+}
+
+static bool is_used(const struct component *c)
+{
+	return settings.wide || c->bit & STATE_UP_TO_AVX;
+}
+
+void state_from_image(struct machine *m, const uint8_t *image, uint64_t present)
+{
+	memset(m->zmm, 0, sizeof m->zmm);
+	memset(m->k, 0, sizeof m->k);
+	memcpy(m->fx, image, 512);
+	if (!(present & STATE_X87)) {
+		memset(m->fx, 0, 24);
+		memset(m->fx + 32, 0, 128);
+		m->fx[0] = 0x7f;
+		m->fx[1] = 3;
+	}
+	for (const struct component *c = components; c < components + COMPONENTS; c++)
+		if (is_used(c) && present & c->bit)
+			copy_in(m, c, image + c->at);
+}
+
+static void add_present(uint8_t *image, uint64_t bits)
+{
+	uint64_t present;
+	memcpy(&present, image + STATE_HEADER, 8);
+	present |= bits;
+	memcpy(image + STATE_HEADER, &present, 8);
+}
+
+void state_to_image(const struct machine *m, uint8_t *image, uint64_t wanted)
+{
+	if (wanted & STATE_X87)
+		memcpy(image, m->fx, 160);
+	for (const struct component *c = components; c < components + COMPONENTS; c++)
+		if (wanted & c->bit)
+			copy_out(m, c, image + c->at);
+	add_present(image, wanted);
+}
+
+void state_to_compact_image(const struct machine *m, uint8_t *image, uint64_t form)
+{
+	unsigned at = STATE_HEADER + 64;
+	uint64_t compact = 1ull << 63 | form;
+	state_to_image(m, image, form & (STATE_X87 | STATE_SSE));
+	for (const struct component *c = components; c < components + COMPONENTS; c++) {
+		if (c->bit == STATE_SSE || !(form & c->bit))
+			continue;
+		copy_out(m, c, image + at);
+		at += (unsigned)c->count * c->size;
+	}
+	add_present(image, form);
+	memcpy(image + STATE_HEADER + 8, &compact, 8);
+}
+
 void state_setup(void)
 {
+	find_components();
 	static _Alignas(16) uint8_t image[512];
 	__asm__ volatile("fninit; fld1; fxsave64 %0; fninit" : "=m"(image));
 	uint64_t instruction;
@@ -116,15 +211,46 @@ static void random_x87(struct rng *r, uint8_t *fx)
 }
 
 /* Small numbers for gathers; now and then one that leads nowhere, behind some that can be loaded. */
-static void random_vector_index(struct rng *r, uint8_t *bytes)
+static void random_vector_index(struct rng *r, uint8_t *bytes, unsigned size)
 {
 	bool quadwords = rng_chance(r, 50);
-	for (unsigned n = 0; n < 32; n += quadwords ? 8 : 4) {
+	for (unsigned n = 0; n < size; n += quadwords ? 8 : 4) {
 		int64_t index = rng_between(r, -120, 200);
 		if (rng_chance(r, 4))
 			index = (int32_t)rng_next(r);
 		memcpy(bytes + n, &index, quadwords ? 8 : 4);
 	}
+}
+
+/* Masks of all widths: many with none or all of the elements, or one. */
+static uint64_t random_mask(struct rng *r)
+{
+	unsigned kind = rng_below(r, 100);
+	if (kind < 12)
+		return 0;
+	if (kind < 24)
+		return ~0ull;
+	if (kind < 34)
+		return 1ull << rng_below(r, 64);
+	if (kind < 44) /* the first elements, or all but these */
+		return (rng_chance(r, 50) ? ~0ull : 0) ^ ((1ull << rng_below(r, 64)) - 1);
+	return rng_next(r) >> rng_below(r, 64);
+}
+
+/* What AVX-512 adds to registers that have been filled already. */
+static void random_wide(struct rng *r, struct machine *m, struct roles *roles)
+{
+	for (unsigned n = 0; n < 32; n++) {
+		unsigned from = n < 16 ? 32 : 0;
+		if (roles->vector_indexes >> n & 1 || rng_chance(r, 12)) {
+			random_vector_index(r, m->zmm[n] + from, 64 - from);
+			roles->vector_indexes |= 1u << n;
+		} else if (!rng_chance(r, 20)) {
+			random_vector(r, m->zmm[n] + from, 64 - from);
+		}
+	}
+	for (unsigned n = 0; n < 8; n++)
+		m->k[n] = random_mask(r);
 }
 
 static uint64_t random_flags(struct rng *r)
@@ -173,10 +299,10 @@ void state_random(struct rng *r, unsigned arena, struct machine *m, struct roles
 		} else {
 			m->gpr[n] = random_value(r);
 		}
-		random_vector(r, m->ymm[n], 32);
+		random_vector(r, m->zmm[n], 32);
 		if (rng_chance(r, 15)) {
-			random_vector_index(r, m->ymm[n]);
-			roles->vector_indexes |= (uint16_t)(1u << n);
+			random_vector_index(r, m->zmm[n], 32);
+			roles->vector_indexes |= 1u << n;
 		}
 	}
 	m->gpr[RSP] = random_stack(r, arena_base(arena));
@@ -188,6 +314,8 @@ void state_random(struct rng *r, unsigned arena, struct machine *m, struct roles
 	m->fs_base = arena_base(arena) + AT_DATA + 1024 + rng_below(r, 2 * PAGE);
 	m->gs_base = rng_chance(r, 5) ? 0 : arena_base(arena) + AT_DATA + 1024 + rng_below(r, 2 * PAGE);
 	random_x87(r, m->fx);
+	if (settings.wide)
+		random_wide(r, m, roles);
 }
 
 /*
@@ -237,7 +365,12 @@ static uint64_t digest_machine(uint64_t digest, const struct machine *m)
 {
 	digest = digest_bytes(digest, m, offsetof(struct machine, gs) + sizeof m->gs);
 	digest = digest_bytes(digest, m->fx, 160);
-	return digest_bytes(digest, m->ymm, sizeof m->ymm);
+	for (unsigned n = 0; n < 16; n++)
+		digest = digest_bytes(digest, m->zmm[n], 32);
+	if (!settings.wide)
+		return digest;
+	digest = digest_bytes(digest, m->zmm, sizeof m->zmm);
+	return digest_bytes(digest, m->k, sizeof m->k);
 }
 
 uint64_t outcome_digest(const struct outcome *o)
