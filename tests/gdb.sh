@@ -12,7 +12,7 @@ export SESSIONS=$root/tests/gdb
 
 tests="list/visits list/cause list/commands list/moves list/conditions list/calls list/steps list/walk list-optimised/visits list-optimised/steps list-optimised/walk \
 list-static/visits list-static/cause list-static/calls list-static/steps list-stripped/steps list-stripped/walk containers/containers \
-containers/steps containers/walk keyframes/walk keyframes/window keyframes/steps keyframes/conditions workers/workers workers/walk ending/ending publish/publish unknown/unknown kernel/kernel strings/strings loops/loops wide/wide beside/beside jit/jit jit/steps jit/walk rust/steps rust/walk go/steps go/walk bug/arithmetic-overflow bug/bounds-variable bug/dangling-reuse bug/deadlock bug/double-free bug/global-name bug/heap-off-by-one bug/null-function bug/null-option bug/recursion bug/resize bug/stack-read bug/stack-strcpy bug/thread-check bug/thread-count bug/thread-free bug/thread-publish bug/uninitialised bug/vtable bug/wrong-line bug/wrong-sum errors latest killed packets interrupt \
+containers/steps containers/walk keyframes/walk keyframes/window keyframes/steps keyframes/conditions keyframes/earlier crowd/earlier workers/workers workers/walk ending/ending publish/publish unknown/unknown kernel/kernel strings/strings loops/loops wide/wide beside/beside jit/jit jit/steps jit/walk rust/steps rust/walk go/steps go/walk bug/arithmetic-overflow bug/bounds-variable bug/dangling-reuse bug/deadlock bug/double-free bug/global-name bug/heap-off-by-one bug/null-function bug/null-option bug/recursion bug/resize bug/stack-read bug/stack-strcpy bug/thread-check bug/thread-count bug/thread-free bug/thread-publish bug/uninitialised bug/vtable bug/wrong-line bug/wrong-sum errors latest killed packets interrupt \
 present/visits present/steps present/threads present/calls present/crash present/loop present/watch present/detach present/terminal present/pid present/server present/errors"
 
 if [ "${1:-}" != --one ]; then
@@ -259,6 +259,14 @@ packets | interrupt)
 	;;
 ending/*)
 	record --interval 1000000 -- "$BUILD/tests/gdb/$program"
+	debug "$session" && verdict
+	;;
+keyframes/earlier)
+	record --interval 4000 -- "$BUILD/tests/gdb/list"
+	debug earlier && verdict
+	;;
+crowd/*)
+	record --save-on always --interval 500 -- "$BUILD/tests/gdb/present" threads "$work/output"
 	debug "$session" && verdict
 	;;
 keyframes/*)

@@ -95,15 +95,11 @@ bool debugger_is_alive(struct debugger *d, uint32_t thread)
 	return !(end && end->kind == HAPPENED_END && end->end == END_THREAD_EXIT && end->time <= d->time);
 }
 
-static void leave_standings(struct debugger *d, struct debugged_thread *t)
+static void leave_standing(struct debugger *d, struct debugged_thread *t)
 {
 	if (t->standing)
 		explorer_release(d->explorer, t->standing);
 	t->standing = NULL;
-	for (unsigned i = 0; i < t->earlier_count; i++)
-		explorer_release(d->explorer, t->earlier[i]);
-	t->earlier_count = 0;
-	t->earlier_over = false;
 }
 
 /* Of many threads not all can be kept at once. */
@@ -115,7 +111,7 @@ static void leave_others(struct debugger *d, uint32_t thread)
 		kept += d->threads[i].standing != NULL;
 	for (uint32_t i = 0; kept >= KEPT_STANDINGS && i < d->thread_count; i++) {
 		if (i != thread && i != d->current)
-			leave_standings(d, &d->threads[i]);
+			leave_standing(d, &d->threads[i]);
 	}
 }
 
@@ -138,7 +134,7 @@ const struct standing *debugger_look(struct debugger *d, uint32_t thread, char *
 		return present_look(d, thread, why, why_size);
 	if (t->standing && place_compare(t->standing_place, place) == 0)
 		return t->standing;
-	leave_standings(d, t);
+	leave_standing(d, t);
 	leave_others(d, thread);
 	t->standing = explorer_go(d->explorer, t->recorded->id, place, why, why_size);
 	t->standing_place = place;
@@ -890,8 +886,7 @@ void debugger_close_recording(struct debugger *d)
 	debugger_forget_words(d);
 	untouched_deinit(&d->untouched);
 	for (uint32_t i = 0; i < d->thread_count; i++)
-		d->threads[i].standing = NULL, d->threads[i].earlier_count = 0,
-		d->threads[i].earlier_over = false;
+		d->threads[i].standing = NULL;
 	if (d->explorer)
 		explorer_destroy(d->explorer);
 	d->explorer = NULL;

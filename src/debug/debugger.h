@@ -50,8 +50,6 @@ struct stop {
 	char why[512];
 };
 
-#define DEBUGGER_EARLIER 16
-
 struct debugged_thread {
 	struct chronicle_thread *recorded; /* what is known of it, last */
 	bool absent;              /* it is not in this recording; or, in the present, not there any more */
@@ -60,10 +58,6 @@ struct debugged_thread {
 	uint64_t moment;                 /* for which `place` is true */
 	const struct standing *standing; /* or NULL */
 	struct place standing_place;
-	const struct standing
-	        *earlier[DEBUGGER_EARLIER]; /* where the stretches before ended, as looked for */
-	unsigned earlier_count;
-	bool earlier_over; /* there are no more, or it would take too long */
 };
 
 /* Going back, a store by which the way went over to another thread, although it is later by stamps. */

@@ -14,6 +14,7 @@
 #define LINE                 ((uint64_t)EVENT_LINE_BYTES)
 /* How far back to look for memory that was not touched since. */
 #define EARLIER_INSTRUCTIONS (600ul << 20)
+#define EARLIER_MOST         40
 #define OTHERS               16 /* threads that are asked */
 /* What is looked through for everything that was written to a word. */
 #define LISTED_INSTRUCTIONS  (100ul << 20)
@@ -29,35 +30,47 @@ struct known_word {
 
 /* ---- the thread itself, before ---- */
 
-/* What the thread knew before one more of the keyframes, none of which it has touched since. */
-static void find_earlier(struct debugger *d, struct debugged_thread *t)
+/*
+ * So many stretches before the one that the thread stands in are looked at: as many as can be kept of all
+ * threads that are asked, so that the next question costs little. *whole: there are no more.
+ */
+static unsigned earlier_count(const struct debugger *d, const struct debugged_thread *t, bool *whole)
 {
 	const struct timeline *timeline = &d->recorded->timeline;
-	size_t stretch = t->standing->stretch - t->earlier_count;
-	uint64_t start = timeline->stretches[t->standing->stretch]->first;
-	char why[512];
+	size_t stretch = t->standing->stretch;
+	uint64_t start = timeline->stretches[stretch]->first;
+	unsigned asked = d->thread_count < OTHERS + 1 ? d->thread_count : OTHERS + 1;
+	unsigned most = EARLIER_MOST / asked, count = 0;
 
-	t->earlier_over = t->earlier_count == DEBUGGER_EARLIER || !timeline_continues(timeline, stretch) ||
-	                  start - timeline->stretches[stretch - 1]->first > EARLIER_INSTRUCTIONS;
-	if (t->earlier_over)
-		return;
-	struct place place = {timeline->stretches[stretch]->first, 0};
-	const struct standing *earlier = explorer_go(d->explorer, t->recorded->id, place, why, sizeof why);
-	if (earlier)
-		t->earlier[t->earlier_count++] = earlier;
-	else
-		t->earlier_over = true;
+	while (timeline_continues(timeline, stretch) && count < most &&
+	        start - timeline->stretches[stretch - 1]->first <= EARLIER_INSTRUCTIONS) {
+		stretch--;
+		count++;
+	}
+	*whole = !timeline_continues(timeline, stretch);
+	return count;
+}
+
+/* Where one of them ended: the number 0 is the one right before. */
+static struct place earlier_place(const struct debugger *d, const struct debugged_thread *t, unsigned number)
+{
+	return (struct place){d->recorded->timeline.stretches[t->standing->stretch - number]->first, 0};
 }
 
 static void read_earlier(struct debugger *d, struct debugged_thread *t, uint64_t address, uint8_t *to,
         uint8_t *known, size_t size)
 {
-	for (unsigned i = 0; memchr(known, 0, size); i++) {
-		if (i == t->earlier_count)
-			find_earlier(d, t);
-		if (i == t->earlier_count)
+	bool whole;
+	unsigned count = earlier_count(d, t, &whole);
+	char why[512];
+
+	for (unsigned i = 0; i < count && memchr(known, 0, size); i++) {
+		const struct standing *earlier =
+		        explorer_go(d->explorer, t->recorded->id, earlier_place(d, t, i), why, sizeof why);
+		if (!earlier)
 			break;
-		explorer_read(d->explorer, t->earlier[i], address, to, known, size);
+		explorer_read(d->explorer, earlier, address, to, known, size);
+		explorer_release(d->explorer, earlier);
 	}
 }
 
@@ -285,11 +298,14 @@ static void read_ahead(
 
 /* ---- what was never touched ---- */
 
-/* Has everything been looked at that the thread knew, back to its beginning? */
+/* Is everything looked at that the thread knew, back to its beginning? */
 static bool is_whole(const struct debugger *d, const struct debugged_thread *t)
 {
-	return t->standing && t->earlier_over &&
-	       !timeline_continues(&d->recorded->timeline, t->standing->stretch - t->earlier_count);
+	bool whole = false;
+
+	if (t->standing)
+		earlier_count(d, t, &whole);
+	return whole;
 }
 
 static void read_untouched(
@@ -363,12 +379,19 @@ static void read_thread(
         struct debugger *d, uint32_t thread, uint64_t address, uint8_t *to, uint8_t *known, size_t size)
 {
 	const struct debugged_thread *t = &d->threads[thread];
+	bool whole;
 
 	if (!t->standing || place_compare(t->standing_place, debugger_place(d, thread)) != 0)
 		return;
 	explorer_read(d->explorer, t->standing, address, to, known, size);
-	for (unsigned i = 0; i < t->earlier_count && memchr(known, 0, size); i++)
-		explorer_read(d->explorer, t->earlier[i], address, to, known, size);
+	unsigned count = earlier_count(d, t, &whole);
+	for (unsigned i = 0; i < count && memchr(known, 0, size); i++) {
+		const struct standing *earlier =
+		        explorer_parked(d->explorer, t->recorded->id, earlier_place(d, t, i));
+		if (!earlier)
+			break;
+		explorer_read(d->explorer, earlier, address, to, known, size);
+	}
 }
 
 uint64_t debugger_read_here(struct debugger *d, uint32_t thread, uint64_t line, uint8_t to[LINE])

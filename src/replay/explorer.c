@@ -425,6 +425,13 @@ const struct standing *explorer_go(
 	return &parked->standing;
 }
 
+const struct standing *explorer_parked(const struct explorer *explorer, uint32_t thread, struct place place)
+{
+	const struct parked *parked = exactly_at(explorer, thread, place);
+
+	return parked ? &parked->standing : NULL;
+}
+
 void explorer_release(struct explorer *explorer, const struct standing *standing)
 {
 	(void)explorer;

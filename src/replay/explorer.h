@@ -53,6 +53,8 @@ void explorer_destroy(struct explorer *explorer);
  */
 const struct standing *explorer_go(
         struct explorer *explorer, uint32_t thread, struct place place, char *why, size_t why_size);
+/* The same if it is there already, until somebody goes anywhere; else NULL. */
+const struct standing *explorer_parked(const struct explorer *explorer, uint32_t thread, struct place place);
 void explorer_release(struct explorer *explorer, const struct standing *standing);
 
 /* The nearest place before from which it can be gone on without replaying anything, or the keyframe. */
