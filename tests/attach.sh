@@ -291,6 +291,29 @@ if wanted recorder-KILL; then
 	if [ "$status" -eq 5 ]; then ok attach/recorder-KILL; else failed attach/recorder-KILL "status $status" "$work/err"; fi
 fi
 
+# What a killed recorder leaves is taken out by a detach, and by the next one who attaches.
+if wanted orphan; then
+	begin plain
+	traces >"$work/before"
+	why=
+	attach
+	kill -KILL "$recorder"
+	wait "$recorder" 2>/dev/null
+	"$BUGNET" detach "$pid" 2>"$work/detach.err" || why="cannot detach: $(tail -n1 "$work/detach.err")"
+	traces >"$work/after"
+	cmp -s "$work/before" "$work/after" || why=${why:-"something is left: $(diff "$work/before" "$work/after" | paste -sd' ')"}
+	attach || why=${why:-"cannot attach: $(tail -n1 "$work/record.err")"}
+	kill -KILL "$recorder"
+	wait "$recorder" 2>/dev/null
+	attach || why=${why:-"cannot attach: $(tail -n1 "$work/record.err")"}
+	detach || why=${why:-"cannot detach the second: $(tail -n1 "$work/detach.err")"}
+	traces >"$work/after"
+	cmp -s "$work/before" "$work/after" || why=${why:-"something is left: $(diff "$work/before" "$work/after" | paste -sd' ')"}
+	end
+	[ "$status" -eq 5 ] || why=${why:-"status $status"}
+	if [ -z "$why" ]; then expect_exact attach/orphan "$work/it.bug"; else failed attach/orphan "$why" "$work/err"; fi
+fi
+
 # A recording is named by what the program was executed as, not by where a link leads.
 if wanted named; then
 	ln -sf "$(readlink -f "$(command -v sleep)")" "$work/snooze"

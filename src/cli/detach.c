@@ -7,6 +7,8 @@
 #include "cli/error.h"
 #include "cli/running.h"
 #include "record/control.h"
+#include "record/memory.h"
+#include "record/orphan.h"
 
 static const struct option_spec detach_options[] = {{0}};
 
@@ -20,6 +22,23 @@ static int tell(long pid, char *answer)
 		return STATUS_FAILED;
 	}
 	return 0;
+}
+
+/* Nobody records it; but one who did may have been killed, and left things in it. */
+static int take_out_remains(pid_t pid)
+{
+	struct memory memory;
+	char why[256] = "";
+	int status = STATUS_FAILED;
+
+	if (memory_open(&memory, pid) != 0 || orphan_look(&memory) != ORPHAN_LEFT)
+		error_print("detach", "process %d is not being recorded; 'bugnet ps' lists what is", pid);
+	else if (!orphan_take_out(pid, &memory, why, sizeof why))
+		error_print("detach", "process %d: %s", pid, why);
+	else
+		status = 0;
+	memory_close(&memory);
+	return status;
 }
 
 static int detach_main(int argc, char **argv)
@@ -42,10 +61,8 @@ static int detach_main(int argc, char **argv)
 		        "detach", "'%s' is no process id; 'bugnet ps' lists what is recorded", argv[first]);
 		return STATUS_FAILED;
 	}
-	if (!running_find((pid_t)pid, socket)) {
-		error_print("detach", "process %ld is not being recorded; 'bugnet ps' lists what is", pid);
-		return STATUS_FAILED;
-	}
+	if (!running_find((pid_t)pid, socket))
+		return take_out_remains((pid_t)pid);
 	snprintf(request, sizeof request, "detach\n%ld\n", pid);
 	if (!control_ask(socket, request, answer, NULL)) {
 		error_print("detach",
@@ -65,7 +82,8 @@ const struct command detach_command = {
                        "nothing had\n"
                        "been: nothing of bugnet's is left in it. What was recorded is saved as at its end. "
                        "Processes\n"
-                       "that it made go on natively, too.\n"
+                       "that it made go on natively, too. What a recorder that was killed has left in PID is "
+                       "taken out.\n"
                        "\n"
                        "Exit status: 0 when it is done; or 125 when there is no such process, it is not "
                        "yours, or it\n"

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "record/orphan.h"
 #include "record/process_facts.h"
 #include "record/user_registers.h"
 #include "record/vector.h"
@@ -54,19 +55,6 @@ bool attachment_program(pid_t pid, char program[PATH_MAX], char *why, size_t why
 	        "cannot tell what it runs: %s; it must be yours: become its user, or root", strerror(error));
 }
 
-static bool is_recorded_already(const struct memory *memory)
-{
-	struct maps maps = {0};
-	bool found = false;
-
-	if (maps_read(&maps, memory->maps_fd) == 0) {
-		for (size_t i = 0; i < maps.count; i++)
-			found |= strncmp(maps.mappings[i].path, "/memfd:bugnet", 13) == 0;
-	}
-	maps_deinit(&maps);
-	return found;
-}
-
 static bool check(pid_t pid, const struct memory *memory, char *why, size_t why_size)
 {
 	long tracer = process_status(pid, "TracerPid");
@@ -83,9 +71,19 @@ static bool check(pid_t pid, const struct memory *memory, char *why, size_t why_
 		return fail_because(why, why_size,
 		        "it restricts its own system calls (seccomp), so that it cannot be made to map "
 		        "memory; start it with 'bugnet record' instead");
-	if (is_recorded_already(memory))
-		return fail_because(why, why_size, "bugnet runs it already");
-	return true;
+	switch (orphan_look(memory)) {
+	case ORPHAN_SERVED:
+		return fail_because(
+		        why, why_size, "bugnet runs it already; 'bugnet ps' lists what is recorded");
+	case ORPHAN_STRANGE:
+		return fail_because(why, why_size,
+		        "another version of bugnet runs it already, or was killed while it did; let it go "
+		        "with that "
+		        "one's 'bugnet detach %d'",
+		        pid);
+	default:
+		return true;
+	}
 }
 
 /* ---- stopping ---- */

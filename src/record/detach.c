@@ -109,13 +109,25 @@ static bool bring_all_out(
 
 /* ---- taking our things away ---- */
 
-static void give_signals_back(struct tracee *tracee, const struct space *space)
+/* Threads that run natively may have set another action since: only handlers of ours are replaced. Number 0
+ * is no signal's: there is room to look. */
+static bool is_handled_by_us(
+        struct tracee *tracee, const struct space *space, uint64_t number, uint64_t actions)
+{
+	struct signal_action now;
+
+	return tracee_syscall(tracee, SYS_rt_sigaction, number, 0, actions, 8, 0, 0) == 0 &&
+	       tracee_read(tracee, actions, &now, sizeof now) == 0 && is_ours(space, now.handler);
+}
+
+static void give_signals_back(struct tracee *tracee, const struct space *space, bool orphaned)
 {
 	uint64_t actions =
 	        space->segments[0].layout.base + LAYOUT_PROCESS + offsetof(struct process_memory, actions);
 
 	for (uint64_t number = 1; number <= 64; number++) {
-		if (number != SIGKILL && number != SIGSTOP)
+		if (number != SIGKILL && number != SIGSTOP &&
+		        (!orphaned || is_handled_by_us(tracee, space, number, actions)))
 			tracee_syscall(tracee, SYS_rt_sigaction, number,
 			        actions + number * sizeof(struct signal_action), 0, 8, 0, 0);
 	}
@@ -179,18 +191,21 @@ static bool look_at_gate(struct attachment *threads, const struct memory *memory
 }
 
 /* In the first thread, with all of them stopped. */
-static bool clean_up(const struct attachment *threads, struct memory *memory, struct space *space)
+static bool clean_up(
+        const struct attachment *threads, struct memory *memory, struct space *space, bool orphaned)
 {
 	static struct process_memory ours;
 	off_t at = (off_t)(space->segments[0].layout.base + LAYOUT_PROCESS);
 	struct tracee tracee;
 
 	if (pread(memory->mem_fd, &ours, sizeof ours, at) != sizeof ours ||
+	        (space->mode == TRANSLATE_RECORD && ours.threads_ready > MAX_RECORDED_THREADS) ||
+	        ours.window_count > PROCESS_WINDOWS ||
 	        tracee_init(&tracee, threads->pid, memory->mem_fd, inject_vdso(threads->pid)) < 0)
 		return false;
 	tracee.registers = threads->items[0].registers;
-	give_signals_back(&tracee, space);
-	give_pages_back(&tracee, space, memory);
+	give_signals_back(&tracee, space, orphaned);
+	give_pages_back(&tracee, space, memory); /* an orphan's were given back by its own threads */
 	if (space->mode == TRANSLATE_RECORD)
 		unmap_shadows(&tracee, space, &ours);
 	for (unsigned i = 0; i < space->segment_count; i++) {
@@ -205,7 +220,8 @@ static bool clean_up(const struct attachment *threads, struct memory *memory, st
 	return done;
 }
 
-bool detach_round(pid_t pid, struct memory *memory, struct space *space, struct stragglers *stragglers)
+bool detach_round(
+        pid_t pid, struct memory *memory, struct space *space, struct stragglers *stragglers, bool orphaned)
 {
 	struct attachment threads;
 	char why[256];
@@ -217,7 +233,7 @@ bool detach_round(pid_t pid, struct memory *memory, struct space *space, struct 
 	 * has. Where the last two fail, it is being killed. */
 	bool done = !memory_alive(memory) ||
 	            (all_are_out(&threads, memory, space) && look_at_gate(&threads, memory, space) &&
-	                    clean_up(&threads, memory, space));
+	                    clean_up(&threads, memory, space, orphaned));
 	attachment_abandon(&threads);
 	for (uint32_t i = 0; i < threads.stragglers.count; i++)
 		vector_push(stragglers, threads.stragglers.items[i]);

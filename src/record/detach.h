@@ -11,8 +11,11 @@
 #include "record/memory.h"
 #include "record/space.h"
 
-/* One round. False: another one is needed; some have to come out of the stub first, or could not be stopped
- * now. */
-bool detach_round(pid_t pid, struct memory *memory, struct space *space, struct stragglers *stragglers);
+/*
+ * One round. False: another one is needed; some have to come out of the stub first, or could not be stopped
+ * now. `orphaned`: there is no supervisor, see orphan.h.
+ */
+bool detach_round(
+        pid_t pid, struct memory *memory, struct space *space, struct stragglers *stragglers, bool orphaned);
 
 #endif

@@ -69,6 +69,11 @@ static uint64_t read_auxv(pid_t pid, uint64_t type)
 	return 0;
 }
 
+const uint8_t *inject_stub(void)
+{
+	return stub_image;
+}
+
 uint64_t inject_vdso(pid_t pid)
 {
 	return read_auxv(pid, AT_SYSINFO_EHDR);

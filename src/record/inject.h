@@ -38,6 +38,8 @@ struct space *inject(
 /* The same with segments at given places, for replay. */
 struct space *inject_at(pid_t pid, struct memory *memory, const struct segment_layout *layouts,
         unsigned count, uint64_t threads, const struct injection *options, char *why, size_t why_size);
+/* The stub's image, which begins with its header. */
+const uint8_t *inject_stub(void);
 /* Where the process has its vdso, or 0. */
 uint64_t inject_vdso(pid_t pid);
 /* Ends a process that stands at its first instruction. */

@@ -29,6 +29,7 @@
 #include "record/memory.h"
 #include "record/namespace.h"
 #include "record/output.h"
+#include "record/orphan.h"
 #include "record/process_facts.h"
 #include "record/recorded_process.h"
 #include "record/space.h"
@@ -742,7 +743,8 @@ static bool stop_running(struct supervisor *s, struct memory *memory, char *why,
 		        "cannot open its memory: %s; it must be yours, and the kernel must permit it: see "
 		        "'bugnet doctor', or become root",
 		        strerror(-error));
-	if (attachment_begin(&s->attachment, s->root, memory, why, why_size)) {
+	if ((orphan_look(memory) != ORPHAN_LEFT || orphan_take_out(s->root, memory, why, why_size)) &&
+	        attachment_begin(&s->attachment, s->root, memory, why, why_size)) {
 		if (runs_program(s, memory))
 			return true;
 		attachment_abandon(&s->attachment);
@@ -1321,7 +1323,7 @@ static bool leave_processes(struct supervisor *s, uint64_t now)
 		struct hold_process held = held_process(process);
 		hold_release(&held);
 		if (!open_memory(process) ||
-		        !detach_round(process->pid, &process->memory, process->space, &stragglers))
+		        !detach_round(process->pid, &process->memory, process->space, &stragglers, false))
 			continue;
 		finish_recording(process, NULL, !memory_alive(&process->memory));
 		s->root_left |= process->pid == s->root;

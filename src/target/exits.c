@@ -154,6 +154,8 @@ static void wait_at_gate(struct thread *thread)
 	while (((detaining = __atomic_load_n(&channel()->detaining, __ATOMIC_SEQ_CST)) & DETAIN_LEAVING) &&
 	        !supervisor_died())
 		sleep_on(thread, &channel()->detaining, detaining);
+	/* It takes signals again from here on, and must not be taken from where it takes none. */
+	__atomic_store_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
 }
 
 /* Others stay: what they run is checked from now on instead of being watched. */
