@@ -21,6 +21,7 @@
 #define VECTORS_WIDE      (VECTORS_UP_TO_AVX | VECTORS_AVX512)
 
 /* Where they are. */
+#define VECTORS_AT_MXCSR    24
 #define VECTORS_AT_PRESENT  512 /* XSTATE_BV */
 #define VECTORS_AT_FORM     520 /* XCOMP_BV */
 #define VECTORS_AT_AVX      576
@@ -31,5 +32,7 @@
 #define VECTORS_BYTES       2432
 
 #define VECTORS_COMPACT (1ul << 63) /* in XCOMP_BV: the compact form */
+
+#define VECTORS_INITIAL_MXCSR 0x1f80u
 
 #endif

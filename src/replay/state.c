@@ -3,8 +3,6 @@
 #include <string.h>
 
 #define X87_CONTROL   6 /* fcw, fsw, ftw: then opcode and pointers */
-#define MXCSR_OFFSET  24
-#define MXCSR_INITIAL 0x1f80u
 #define X87_REGISTERS 32
 #define SSE_REGISTERS 160
 #define SSE_BYTES     256
@@ -16,12 +14,12 @@ static const char *const register_names[16] = {"rax", "rcx", "rdx", "rbx", "rsp"
 
 void state_initial_vectors(uint8_t to[FEED_XSAVE_BYTES])
 {
-	uint32_t mxcsr = MXCSR_INITIAL;
+	uint32_t mxcsr = VECTORS_INITIAL_MXCSR;
 
 	memset(to, 0, FEED_XSAVE_BYTES);
 	to[0] = 0x7f;
 	to[1] = 0x03;
-	memcpy(to + MXCSR_OFFSET, &mxcsr, sizeof mxcsr);
+	memcpy(to + VECTORS_AT_MXCSR, &mxcsr, sizeof mxcsr);
 }
 
 static void copy_x87(uint8_t *to, const uint8_t *image)
@@ -58,9 +56,9 @@ bool state_vectors(uint8_t to[FEED_XSAVE_BYTES], const uint8_t *image, uint32_t 
 		copy_x87(to, image);
 	/* The compact form has it only together with the registers. */
 	if (present & VECTORS_SSE || !(form & VECTORS_COMPACT)) {
-		memcpy(&mxcsr, image + MXCSR_OFFSET, sizeof mxcsr);
+		memcpy(&mxcsr, image + VECTORS_AT_MXCSR, sizeof mxcsr);
 		mxcsr &= 0xffff;
-		memcpy(to + MXCSR_OFFSET, &mxcsr, sizeof mxcsr);
+		memcpy(to + VECTORS_AT_MXCSR, &mxcsr, sizeof mxcsr);
 	}
 	if (present & VECTORS_SSE)
 		memcpy(to + SSE_REGISTERS, image + SSE_REGISTERS, SSE_BYTES);
@@ -87,7 +85,7 @@ static void name_vector(size_t offset, char *name, size_t size)
 		snprintf(name, size, "xmm%zu", (offset - SSE_REGISTERS) / 16);
 	else if (offset >= X87_REGISTERS)
 		snprintf(name, size, "st%zu", (offset - X87_REGISTERS) / 16);
-	else if (offset >= MXCSR_OFFSET)
+	else if (offset >= VECTORS_AT_MXCSR)
 		snprintf(name, size, "mxcsr");
 	else
 		snprintf(name, size, "the x87 %s word",
@@ -105,7 +103,7 @@ static size_t vector_size(size_t offset)
 		return 32;
 	if (offset >= VECTORS_AT_MASKS)
 		return 8;
-	return offset >= MXCSR_OFFSET + 8 ? 16 : 2;
+	return offset >= VECTORS_AT_MXCSR + 8 ? 16 : 2;
 }
 
 static bool vectors_equal(const uint8_t *recorded, const uint8_t *replayed, char *what, size_t size)

@@ -1138,9 +1138,7 @@ void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_u
 	return (void *)handler;
 }
 
-#define MXCSR_OFFSET  24
-#define MXCSR_INITIAL 0x1f80u
-#define LEGACY_STATE  3ul /* x87, SSE */
+#define LEGACY_STATE 3ul /* x87, SSE */
 
 /* Does the kernel take the image for more than a legacy one? `room` bytes of it are there. */
 static bool is_extended(const uint8_t *image, uint32_t room)
@@ -1162,11 +1160,11 @@ static bool is_extended(const uint8_t *image, uint32_t room)
 static bool read_fpstate(uint8_t *image, uint64_t fpstate)
 {
 	uint64_t legacy = LEGACY_STATE;
-	uint32_t mxcsr = MXCSR_INITIAL, size;
+	uint32_t mxcsr = VECTORS_INITIAL_MXCSR, size;
 
 	memset(image, 0, VECTORS_AVX_BYTES);
 	if (!fpstate) {
-		memcpy(image + MXCSR_OFFSET, &mxcsr, sizeof mxcsr);
+		memcpy(image + VECTORS_AT_MXCSR, &mxcsr, sizeof mxcsr);
 		return true;
 	}
 	if (read_program(image, fpstate, FPSTATE_LEGACY) < 0)

@@ -18,9 +18,11 @@ uint32_t vectors_bytes(void)
 
 void vectors_save(uint8_t *image)
 {
+	const uint32_t mxcsr = VECTORS_INITIAL_MXCSR; /* XSAVEC leaves out what is initial */
 	uint8_t(*area)[VECTORS_BYTES] = (void *)image;
 
 	memset(image, 0, vectors_bytes());
+	memcpy(image + VECTORS_AT_MXCSR, &mxcsr, sizeof mxcsr);
 	if (are_wide())
 		__asm__ volatile("xsavec64 %0" : "+m"(*area) : "a"(VECTORS_WIDE), "d"(0));
 	else

@@ -60,6 +60,9 @@ SNIPPET(aligned, "vmovdqa64 (%rsi), %zmm16; " OUT);
 #define ALL_STATE "mov %rdx, %r8; mov %ecx, %eax; xor %edx, %edx\n"
 SNIPPET(with_xsave, LOAD_ALL ALL_STATE "xsave64 (%r8)\n" CLEAR_ALL "xrstor64 (%r8)\n" STORE_ALL "vzeroupper; ret");
 SNIPPET(with_xsavec, LOAD_ALL ALL_STATE "xsavec (%r8)\n" CLEAR_ALL "xrstor (%r8)\n" STORE_ALL "vzeroupper; ret");
+/* The SSE registers, mxcsr among them, are initial, and nobody may find zeros for it. */
+SNIPPET(from_initial, "ldmxcsr (%rcx); mov $2, %eax; mov %rdx, %r8; xor %edx, %edx; xrstor64 (%r8); vpxord %zmm16, %zmm16, %zmm16; "
+                      "kxnorw %k0, %k0, %k1; vpgatherdd (%rsi,%zmm16,4), %zmm17{%k1}; stmxcsr (%rdi); mov (%rdi), %eax; vzeroupper; ret");
 SNIPPET(through_trap, LOAD_ALL "ud2\n" STORE_ALL "vzeroupper; ret");
 SNIPPET(see_all, STORE_ALL "ret");
 
@@ -163,6 +166,12 @@ static void whole_state(void)
 		memcpy(out, after + 1600, OUT_BYTES);
 		show("xsavec", masks[i]);
 	}
+	static const uint64_t form = 1ull << 63 | 2;
+	static const uint32_t mxcsr = 0x3f80;
+	memset(other, 0, sizeof other);
+	memcpy(other + 520, &form, sizeof form);
+	uint64_t found = call(from_initial, ADDRESS(after), ADDRESS(before), ADDRESS(other), ADDRESS(&mxcsr));
+	CHECK_EQ(found, 0x1f80);
 	struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK}, old;
 	CHECK(sigaction(SIGILL, &action, &old) == 0);
 	memset(after, 0, sizeof after);
