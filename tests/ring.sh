@@ -682,5 +682,6 @@ wanted trim-thread && trimmed trim-thread '--interval 2M' --thread
 wanted trim-leaning && trimmed trim-leaning '--interval 500K --bound 4' --thread
 wanted save-on-syscall && by_call save-on-syscall '--save-on-syscall write:2' 'system call write' say one two
 wanted save-on-output && by_call save-on-output '--save-on-output ^number.[0-9]+$' "wrote 'number 12'" say one 'number x' 'number 12' three
+wanted save-on-line && by_call save-on-line '--save-on-syscall write:7 --save-on-output ^number.[0-9]+.found$' "wrote 'number 12 found'" spell number ' 1' '2 fo' und ' it'
 wait
 exit 0

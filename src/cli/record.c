@@ -379,9 +379,8 @@ static bool set_save_calls(const struct record_values *values, struct recorder_o
 		}
 		options->output = &output_pattern;
 	}
-	return add_calls(
-	        values->save_on_syscall ? values->save_on_syscall : "write:1,write:2,writev:1,writev:2",
-	        options);
+	return (!values->save_on_output || add_calls("write:1,write:2,writev:1,writev:2", options)) &&
+	       (!values->save_on_syscall || add_calls(values->save_on_syscall, options));
 }
 
 static bool set_cpu(const char *text, struct recorder_options *options)

@@ -53,37 +53,69 @@ static size_t read_vectors(
 	return total;
 }
 
-static size_t read_output(const struct memory *memory, const uint64_t call[3], char *bytes, size_t size)
+bool output_is_written_by(uint64_t number)
 {
-	switch (call[0]) {
+	switch (number) {
 	case SYS_write:
 	case SYS_pwrite64:
 	case SYS_sendto:
-		return read_memory(memory, call[1], bytes, call[2] < size ? call[2] : size);
 	case SYS_writev:
 	case SYS_pwritev:
 	case SYS_pwritev2:
-		return read_vectors(memory, call[1], call[2], bytes, size);
+		return true;
 	}
-	return 0;
+	return false;
 }
 
-bool output_matches(
-        const regex_t *pattern, const struct memory *memory, const uint64_t call[3], char *text, size_t size)
+static size_t read_output(const struct memory *memory, const uint64_t call[3], char *bytes, size_t size)
 {
-	char *bytes = malloc(LOOKED_AT + 1);
+	if (call[0] == SYS_write || call[0] == SYS_pwrite64 || call[0] == SYS_sendto)
+		return read_memory(memory, call[1], bytes, call[2] < size ? call[2] : size);
+	return read_vectors(memory, call[1], call[2], bytes, size);
+}
+
+static struct output_line *line_of(struct output_lines *lines, uint32_t descriptor)
+{
+	for (uint32_t i = 0; i < lines->lines.count; i++) {
+		if (lines->lines.items[i].descriptor == descriptor)
+			return &lines->lines.items[i];
+	}
+	uint32_t last = vector_push(&lines->lines, (struct output_line){.descriptor = descriptor});
+	return &lines->lines.items[last];
+}
+
+static void keep_unfinished(struct output_line *line, const char *text)
+{
+	size_t size = strlen(text), skipped = size < OUTPUT_LINE ? 0 : size - OUTPUT_LINE + 1;
+
+	memcpy(line->text, text + skipped, size - skipped + 1);
+}
+
+bool output_matches(struct output_lines *lines, uint32_t descriptor, const regex_t *pattern,
+        const struct memory *memory, const uint64_t call[3], char *text, size_t size)
+{
+	struct output_line *unfinished = line_of(lines, descriptor);
+	size_t before = strlen(unfinished->text);
+	char *bytes = malloc(before + LOOKED_AT + 1);
 	bool matches = false;
 
 	if (!bytes)
 		return false;
-	size_t got = read_output(memory, call, bytes, LOOKED_AT);
+	memcpy(bytes, unfinished->text, before);
+	size_t got = before + read_output(memory, call, bytes + before, LOOKED_AT);
 	bytes[got] = 0;
-	for (size_t i = 0; i < got; i++)
+	for (size_t i = before; i < got; i++)
 		bytes[i] = bytes[i] ? bytes[i] : ' '; /* the pattern is for text */
-	for (char *rest = bytes, *line; !matches && (line = strsep(&rest, "\n"));) {
-		matches = regexec(pattern, line, 0, NULL, 0) == 0;
-		if (matches)
+	for (char *rest = bytes, *line; (line = strsep(&rest, "\n"));) {
+		if ((rest || *line) && !matches && !unfinished->found &&
+		        regexec(pattern, line, 0, NULL, 0) == 0) {
+			matches = unfinished->found = true;
 			snprintf(text, size, "wrote '%s'", line);
+		}
+		if (rest)
+			unfinished->found = false;
+		else
+			keep_unfinished(unfinished, line);
 	}
 	free(bytes);
 	return matches;

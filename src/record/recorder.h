@@ -51,10 +51,11 @@ struct recorder_options {
 	double slowdown;        /* times that the program may become slower; 0: no limit */
 	bool progress;          /* tell on the terminal how it goes */
 	struct save_policy save_on;         /* with a ring: ends that are worth a file, */
-	const struct save_call *save_calls; /* and system calls, */
+	const struct save_call *save_calls; /* and system calls; */
 	uint32_t save_call_count;
-	bool silent;           /* who asked for it is told in another way what was saved */
-	const regex_t *output; /* or, if it is not NULL, only those of them that write what matches this */
+	const regex_t
+	        *output; /* or NULL: of those of them that write, only the ones that write such a line */
+	bool silent;     /* who asked for it is told in another way what was saved */
 };
 
 /* Why a file is made of a ring while the program goes on. */

@@ -73,6 +73,7 @@ struct process {
 	struct space *space;
 	struct recorded_process *recorded; /* or NULL */
 	uint64_t waited;                   /* ns that its threads have waited for us, at least */
+	struct output_lines output;        /* see --save-on-output */
 };
 
 /* A thread that is traced: on its way through execve, or to be let go as soon as it stops. */
@@ -300,6 +301,7 @@ static void remove_process(struct supervisor *s, struct process *process)
 		close(process->pidfd);
 	space_release(s, process->space);
 	group_release(s, process->group);
+	vector_free(&process->output.lines);
 	free(process);
 }
 
@@ -946,6 +948,8 @@ static enum status forked(struct supervisor *s, struct process *parent, pid_t id
 static enum status save_for(struct supervisor *s, struct process *process, struct mailbox *mailbox)
 {
 	const uint64_t *a = mailbox->arguments;
+	const regex_t *pattern = s->options->record->output;
+	uint32_t number = (uint32_t)a[0];
 	char text[SAVE_TEXT], call[NAME_TEXT_SIZE];
 	struct save_wish wish = {.reason = {.kind = "program",
 	                                 .text = text,
@@ -956,12 +960,13 @@ static enum status save_for(struct supervisor *s, struct process *process, struc
 
 	if (a[0] == SAVE_PROGRAM) {
 		memory_text(&process->memory, a[1], text, sizeof text);
-	} else if (!s->options->record->output) {
+	} else if (!pattern || !output_is_written_by(number)) {
 		wish.reason.kind = "call";
-		snprintf(text, sizeof text, "system call %s", syscall_name(a[0], call));
+		snprintf(text, sizeof text, "system call %s", syscall_name(number, call));
 	} else {
 		wish.reason.kind = "output";
-		if (!output_matches(s->options->record->output, &process->memory, a, text, sizeof text))
+		if (!output_matches(&process->output, (uint32_t)(a[0] >> 32), pattern, &process->memory,
+		            (uint64_t[]){number, a[1], a[2]}, text, sizeof text))
 			return STATUS_OK;
 	}
 	return recorded_process_save(process->recorded, &wish) ? STATUS_LATER : STATUS_OK;

@@ -267,7 +267,8 @@ enum operation {
 	OP_LOG,        /* thread number, LOG_*: take what is in its log */
 	OP_CLEAR,      /* start, end: make memory there zeros, for a process that may not make system calls */
 	OP_TIME,       /* -> CLOCK_REALTIME and CLOCK_MONOTONIC in ns, for the same */
-	OP_SAVE, /* SAVE_PROGRAM, address of a text; or number, second and third argument of a system call */
+	OP_SAVE, /* SAVE_PROGRAM, address of a text; or number of a system call with its first argument in the
+	            high half, second and third argument */
 	OP_HELD, /* HELD_*, signal: it stands between two instructions -> HELD_GO, HELD_STEP */
 	OP_FEED, /* replay: give more events */
 	OP_STEP, /* pc, count -> code that executes just so many instructions of a block; how many */

@@ -198,7 +198,7 @@ static void tell_call(struct thread *thread, uint64_t number)
 		if (call->number != number || (call->has_argument && call->argument != gpr[RDI]))
 			continue;
 		surface(thread);
-		ask(thread, OP_SAVE, number, gpr[RSI], gpr[RDX]);
+		ask(thread, OP_SAVE, number | gpr[RDI] << 32, gpr[RSI], gpr[RDX]);
 		return;
 	}
 }

@@ -10,6 +10,7 @@
  *	flight fresh COUNT             code in memory that is mapped for it and unmapped again, always somewhere else
  *	flight reload COUNT            a library that is loaded and unloaded again, always somewhere else
  *	flight say LINE...             writes the lines to descriptor 2, one by one
+ *	flight spell PART...           writes the parts of one line to descriptor 2, one by one
  *	flight check NUMBER            asks to be saved if the sum up to NUMBER is not what it should be
  *	flight locked                  two threads that wait for each other for ever
  */
@@ -283,6 +284,10 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "say")) {
 		for (int i = 2; i < argc; i++)
 			dprintf(2, "%s\n", argv[i]);
+	} else if (!strcmp(what, "spell")) {
+		for (int i = 2; i < argc; i++)
+			dprintf(2, "%s", argv[i]);
+		dprintf(2, "\n");
 	} else if (!strcmp(what, "check")) {
 		check(strtoul(argv[2], NULL, 10));
 	} else if (!strcmp(what, "locked")) {
