@@ -630,7 +630,7 @@ test_survival() {
 		skipped errors/record-disk-full "no file system can be mounted here"
 	fi
 	echo before >"$work/expected"
-	record_survives record-killed 'signal 9' "$work/killed.bug" 'end +not recorded' \
+	record_survives record-killed 'signal 9' "$work/killed.bug" 'end +killed by SIGKILL' \
 		"$BUGNET" record -o "$work/killed.bug" -- sh -c 'echo before; kill -9 $$; echo after'
 	record_survives record-crash 'signal 11' "$work/crash.bug" 'killed by SIGSEGV .*SI_USER' \
 		"$BUGNET" record -o "$work/crash.bug" -- sh -c 'echo before; kill -11 $$; echo after'

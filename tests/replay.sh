@@ -374,7 +374,7 @@ group_endings() {
 	exact program-killed "$work/killed.bug" "${check[@]}"
 	same_output program-killed-output killed
 	if wanted program-killed-info; then
-		if "$BUGNET" info "$work/killed.bug" | grep -qE '^end +(not recorded|killed by SIGKILL)'; then
+		if "$BUGNET" info "$work/killed.bug" | grep -qE '^end +killed by SIGKILL$'; then
 			ok replay/program-killed-info
 		else
 			failed replay/program-killed-info "$("$BUGNET" info "$work/killed.bug" | grep '^end')"

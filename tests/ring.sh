@@ -40,7 +40,7 @@ begin() {
 	"$BUGNET" record $options -o "$work/r.bug" -- "$flight" "$@" >"$work/out" 2>"$work/err" </dev/null &
 	pid=$!
 	for _ in {1..100}; do
-		[ -S "$XDG_RUNTIME_DIR/bugnet/$pid.sock" ] && break
+		"$BUGNET" ps | grep -q "^ *$pid " && break
 		sleep 0.05
 	done
 }
@@ -231,7 +231,10 @@ deaths() {
 	for how in TERM HUP INT QUIT USR1 PIPE ALRM XCPU SYS; do
 		death "own-$how" "killed by SIG$how" "$program" raise "$how"
 	done
-	death kill 'killed from outside' "$program" raise KILL
+	death kill 'killed by SIGKILL$' "$program" raise KILL
+	if wanted death-kill && [ "$(json "$work/d.bug" '(j["end"]["kind"], j["end"]["signal"])') $("$BUGNET" events "$work/d.bug" | tail -n1 | cut -d+ -f4-)" != "('signal', 'SIGKILL')  killed by SIGKILL +++" ]; then
+		failed ring/death-kill-told "$(json "$work/d.bug" 'j["end"]') $("$BUGNET" events "$work/d.bug" | tail -n1)"
+	fi
 	death term-spinning 'killed by SIGTERM .*SI_USER' "$program" killed-spinning
 	death term-waiting 'killed by SIGTERM .*SI_USER' "$program" killed-waiting
 	if wanted death-sanitizer && gcc -g -fsanitize=address -w -o "$work/sanitized" "$root/tests/programs/support/dying.c" -pthread 2>/dev/null; then

@@ -153,20 +153,18 @@ static void list_rest(struct progress *progress, struct recording *recording)
 	}
 }
 
-/* A thread that executes another program cannot say afterwards that it did: the recording does. */
-static void list_exec(struct progress *progress, const struct recording *recording)
+static void list_untold_end(struct progress *progress, const struct recording *recording)
 {
 	const struct position_range *range = &progress->listing.range;
 	const struct recording_thread *first = recording->threads;
-	struct event event = {.kind = EVENT_END, .end.kind = END_EXEC};
-	uint64_t kind;
+	struct event event = {.kind = EVENT_END};
 
-	if (!meta_number(&recording->meta, META_END_KIND, &kind) || kind != END_EXEC ||
-	        !recording->thread_count || !first->stretch_count ||
-	        (range->thread != POSITION_ANY_THREAD && range->thread != first->id))
+	if (!recording_untold_end(recording, &event.end) || !recording->thread_count ||
+	        !first->stretch_count || (range->thread != POSITION_ANY_THREAD && range->thread != first->id))
 		return;
 	event.position = first->stretches[first->stretch_count - 1]->last;
-	listing_event(&progress->listing, first->id, &event, NULL);
+	if (event.position >= range->from && event.position <= range->to)
+		listing_end(&progress->listing, first->id, &event);
 }
 
 /* ---- the command ---- */
@@ -195,7 +193,7 @@ static int list(struct progress *progress, struct recording *recording, const st
 	bool replayed = !values->no_replay && list_by_replay(progress, recording, values);
 	if (!replayed)
 		list_rest(progress, recording);
-	list_exec(progress, recording);
+	list_untold_end(progress, recording);
 	listing_close(&progress->listing, replayed);
 	return 0;
 }

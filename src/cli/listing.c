@@ -159,14 +159,11 @@ static void list_last_call(struct listing *listing, uint32_t thread, const struc
 	explanation_deinit(&call);
 }
 
-static void list_end(struct listing *listing, uint32_t thread, const struct event *event)
+void listing_end(struct listing *listing, uint32_t thread, const struct event *event)
 {
 	const struct event_end *end = &event->end;
 	char text[NAME_TEXT_SIZE + 32];
 
-	if (end->kind == END_KILLED)
-		list_signal(listing, thread, event->position, (uint32_t)end->status, end->code, end->details);
-	list_last_call(listing, thread, event);
 	strace_end_text(end, text);
 	if (listing->as_json) {
 		begin_object(listing, thread, event->position, "end");
@@ -177,6 +174,16 @@ static void list_end(struct listing *listing, uint32_t thread, const struct even
 		begin_line(listing, thread, event->position);
 		printf("+++ %s +++\n", text);
 	}
+}
+
+static void list_end(struct listing *listing, uint32_t thread, const struct event *event)
+{
+	const struct event_end *end = &event->end;
+
+	if (end->kind == END_KILLED)
+		list_signal(listing, thread, event->position, (uint32_t)end->status, end->code, end->details);
+	list_last_call(listing, thread, event);
+	listing_end(listing, thread, event);
 }
 
 /* ---- all of it ---- */

@@ -30,5 +30,7 @@ void listing_call(struct listing *listing, const struct event *event, const stru
  * effect. */
 void listing_event(struct listing *listing, uint32_t thread, const struct event *event,
         const struct explained_memory *memory);
+/* That it ended, and no more. */
+void listing_end(struct listing *listing, uint32_t thread, const struct event *event);
 
 #endif

@@ -282,3 +282,21 @@ char *recording_quoted(const char *text)
 	fputc('\'', out);
 	return fclose(out) == 0 ? quoted : NULL;
 }
+
+bool recording_untold_end(const struct recording *recording, struct event_end *end)
+{
+	uint64_t kind, status = 0;
+
+	for (size_t i = 0; i < recording->thread_count; i++) {
+		const struct recording_thread *thread = &recording->threads[i];
+		if (thread->has_record && thread->record.end_kind != THREAD_STILL_RUNS &&
+		        thread->record.end_kind != END_THREAD_EXIT)
+			return false;
+	}
+	if (!meta_number(&recording->meta, META_END_KIND, &kind) ||
+	        (kind != END_EXEC && kind != END_KILLED && kind != END_RELEASED))
+		return false;
+	meta_number(&recording->meta, META_END_STATUS, &status);
+	*end = (struct event_end){.kind = (enum event_end_kind)kind, .status = (int32_t)status};
+	return true;
+}

@@ -42,6 +42,12 @@ void recording_close(struct recording *recording);
 __attribute__((format(printf, 2, 3))) void recording_warn(
         struct recording *recording, const char *format, ...);
 
+/*
+ * How the process ended, where no thread was left to say so: it was killed while they knew nothing of it, or
+ * executed another program. Kind and status only.
+ */
+bool recording_untold_end(const struct recording *recording, struct event_end *end);
+
 /* Calls `visit` for every event of the thread in the range. */
 typedef void recording_visitor(void *context, const struct recording_thread *thread,
         const struct section *stretch, const struct event *event);

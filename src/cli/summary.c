@@ -128,11 +128,10 @@ void summary_init(struct summary *summary, struct recording *recording)
 	count_sections(summary);
 	if (end->known && end->event.kind == END_THREAD_EXIT && !all_left(recording))
 		end->known = false;
-	uint64_t kind;
-	/* A thread that executes another program cannot say afterwards that it did. */
-	if (!end->known && meta_number(&recording->meta, META_END_KIND, &kind) && kind == END_EXEC)
-		*end = (struct summary_end){.known = true, .event.kind = END_EXEC};
-	if (end->known && end->event.kind == END_KILLED)
+	struct event_end untold;
+	if (!end->known && recording_untold_end(recording, &untold))
+		*end = (struct summary_end){.known = true, .untold = true, .event = untold};
+	if (end->known && !end->untold && end->event.kind == END_KILLED)
 		end->has_symbol = symbol_find(
 		        recording, end->thread, end->position, end->event.registers.pc, &end->symbol);
 }

@@ -19,6 +19,7 @@ struct summary_keyframe {
 
 struct summary_end {
 	bool known;
+	bool untold; /* by threads: there is nothing but kind and status */
 	uint32_t thread;
 	uint64_t position;
 	struct event_end event;

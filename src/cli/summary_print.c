@@ -194,12 +194,11 @@ static void print_end(const struct summary *summary, FILE *out)
 	print_label(out, "end");
 	if (!end->known) {
 		fputs(was_running(summary) ? "none yet: the program went on when this was saved\n"
-		                           : "not recorded: it was killed from outside, or the recording was "
-		                             "cut off\n",
+		                           : "not recorded: the recording was cut off\n",
 		        out);
 		return;
 	}
-	if (end->event.kind == END_KILLED)
+	if (end->event.kind == END_KILLED && !end->untold)
 		print_killed(end, out);
 	else
 		fprintf(out, "%s\n", end_text(end->event.kind, end->event.status, text));
@@ -430,13 +429,15 @@ static void json_end(struct json *json, const struct summary_end *end)
 
 	json_open(json, "end", '{');
 	json_text(json, "kind", end->known ? end_names[event->kind] : "unknown");
-	if (end->known) {
+	if (end->known)
 		json_signed(json, "status", event->status);
+	if (end->known && !end->untold) {
 		json_number(json, "thread", end->thread);
 		json_number(json, "position", end->position);
 	}
-	if (end->known && event->kind == END_KILLED) {
+	if (end->known && event->kind == END_KILLED)
 		json_text(json, "signal", signal_name((uint32_t)event->status, text));
+	if (end->known && event->kind == END_KILLED && !end->untold) {
 		json_text(json, "code", signal_code_name((uint32_t)event->status, event->code, text));
 		json_hex(json, "address", event->details[0]);
 		json_text(json, "siginfo",

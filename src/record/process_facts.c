@@ -129,6 +129,25 @@ bool process_called(pid_t pid, char path[PATH_MAX])
 	return *path;
 }
 
+bool process_has_ended(pid_t pid, int *signal)
+{
+	char text[PROCESS_STAT_SIZE], *field = text;
+
+	*signal = 0;
+	if (!process_stat(pid, text))
+		return true;
+	/* The first thread may have, and others not. */
+	if ((*text != 'Z' && *text != 'X') || process_status(pid, "Threads") > 1)
+		return false;
+	for (int number = 3; field && number < 52; number++) {
+		field = strchr(field, ' ');
+		field += field != NULL;
+	}
+	if (field)
+		*signal = atoi(field) & 0x7f;
+	return true;
+}
+
 void process_thread_name(pid_t pid, pid_t tid, char *name, size_t size)
 {
 	char path[64];

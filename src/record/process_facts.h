@@ -27,6 +27,12 @@ bool process_is_kernels(pid_t pid);
  * tell. */
 bool process_called(pid_t pid, char path[PATH_MAX]);
 
+/*
+ * Has the whole process ended? *signal: what killed it, or 0: its parent has been told already, or it was no signal. Only
+ * where it is ours can that be told.
+ */
+bool process_has_ended(pid_t pid, int *signal);
+
 /* The name of a thread, cut to `size`; empty: it is gone. */
 void process_thread_name(pid_t pid, pid_t tid, char *name, size_t size);
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -579,10 +580,8 @@ static enum recording_status write_end(struct recorder *recorder, const struct s
 	struct meta meta = {0};
 
 	meta_set_number(&meta, META_DURATION, now() - nanoseconds(&recorder->start));
-	if (result->end_kind != END_UNKNOWN) {
-		meta_set_number(&meta, META_END_KIND, result->end_kind);
-		meta_set_number(&meta, META_END_STATUS, (uint64_t)(int64_t)result->end_status);
-	}
+	meta_set_number(&meta, META_END_KIND, result->end_kind);
+	meta_set_number(&meta, META_END_STATUS, (uint64_t)(int64_t)result->end_status);
 	enum recording_status status = meta_write(&recorder->writer, &meta);
 	meta_deinit(&meta);
 	return status;
@@ -771,10 +770,8 @@ static void save_at_end(struct recorder *recorder, const struct scribe_result *r
 	end_text(result->end_kind, result->end_status, text);
 	fill_request(recorder, &(struct save_reason){.kind = "end", .text = text, .thread = THREAD_NO_PARENT},
 	        request);
-	if (result->end_kind != END_UNKNOWN) {
-		meta_set_number(&request->meta, META_END_KIND, result->end_kind);
-		meta_set_number(&request->meta, META_END_STATUS, (uint64_t)(int64_t)result->end_status);
-	}
+	meta_set_number(&request->meta, META_END_KIND, result->end_kind);
+	meta_set_number(&request->meta, META_END_STATUS, (uint64_t)(int64_t)result->end_status);
 	say_when_done(recorder, request);
 	scribe_save(recorder->scribe, request);
 }
@@ -786,19 +783,32 @@ void recorder_note_exec(struct recorder *recorder)
 	recorder->executed = true;
 }
 
+/* Where no thread could say how: it executed, was let go while its threads waited, or was killed. */
+static void complete_end(
+        const struct recorder *recorder, bool ended, int signal, struct scribe_result *result)
+{
+	if (result->end_kind != END_UNKNOWN)
+		return;
+	result->end_kind = recorder->executed ? END_EXEC : ended ? END_KILLED : END_RELEASED;
+	/* Of all other signals the threads hear. */
+	result->end_status = result->end_kind != END_KILLED ? 0 : signal ? signal : SIGKILL;
+}
+
 void recorder_finish(struct recorder *recorder)
 {
 	struct scribe_result result;
+	int signal;
 
 	if (recorder->finished)
 		return;
 	if (recorder->begun) {
+		/* Its parent may be quicker. */
+		bool ended = process_has_ended(recorder->pid, &signal);
 		if (is_recording(recorder))
 			write_code(recorder);
 		recorder->finished = true;
 		scribe_stop(recorder->scribe, &result);
-		if (result.end_kind == END_UNKNOWN && recorder->executed)
-			result.end_kind = END_EXEC;
+		complete_end(recorder, ended, signal, &result);
 		if (!recorder->options->ring)
 			save_file(recorder, &result);
 		else if (save_policy_wants(&recorder->options->save_on, result.end_kind, result.end_status))

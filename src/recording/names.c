@@ -221,5 +221,5 @@ const char *end_text(uint32_t kind, int32_t status, char text[NAME_TEXT_SIZE])
 	case END_RELEASED:
 		return strcpy(text, "went on without being recorded");
 	}
-	return strcpy(text, "killed from outside");
+	return strcpy(text, "no end recorded");
 }
