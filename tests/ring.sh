@@ -334,16 +334,25 @@ oom() {
 
 # --- saving while it goes on ------------------------------------------------------------------------------------
 
-# Two threads that wait for each other, saved from outside: both stand at their lock.
+# Two threads that wait for each other, saved from outside: both stand at their lock. `bugnet ps` knows how far they are before
+# anything of them is in the ring.
 locked() {
+	local executed=none before= window
 	begin '' locked
-	sleep 0.5
+	while [ "$executed" != "$before" ]; do
+		before=$executed
+		sleep 0.3
+		executed=$(told "$pid" instructions)
+	done
+	window=$(told "$pid" window_ns)
 	"$BUGNET" save --why 'it hangs' "$pid" >"$work/save.out" 2>&1
 	local status=$?
 	kill -KILL "$pid"
 	wait "$pid" 2>/dev/null
 	if [ $status -ne 0 ] || [ "$(json "$work/r.bug" 'j["saved"]["kind"], j["saved"]["reason"], len(j["threads"])')" != "('request', 'it hangs', 2)" ]; then
 		failed ring/locked "status $status" "$work/save.out"
+	elif [ "$(json "$work/r.bug" 'j["instructions"]')" != "$executed" ] || [ "$window" = 0 ]; then
+		failed ring/locked "ps says $executed instructions, $window ns, the file has $(json "$work/r.bug" 'j["instructions"]')"
 	else
 		expect_exact ring/locked "$work/r.bug"
 	fi

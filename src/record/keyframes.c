@@ -64,13 +64,6 @@ bool keyframes_waits(const struct keyframe_process *process, unsigned number, ui
 	return keyframes_place(process, number, position, &parked) && parked;
 }
 
-bool keyframes_position(const struct keyframe_process *process, unsigned number, uint64_t *position)
-{
-	uint32_t parked;
-
-	return read_slots(process, number, position, &parked);
-}
-
 /* Nanoseconds until its interval is over, at least; 0: it is. */
 static uint64_t time_left(const struct keyframe_process *process, const struct log *log, uint64_t position)
 {

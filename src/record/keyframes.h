@@ -38,9 +38,7 @@ struct keyframe_process {
  */
 bool keyframes_waits(const struct keyframe_process *process, unsigned number, uint64_t *position);
 
-/* Instructions that the thread with this number has executed, about; false: nobody can tell. */
-bool keyframes_position(const struct keyframe_process *process, unsigned number, uint64_t *position);
-/* The same, and more: where it is, whatever it does, and thread.parked. False: nobody can tell. */
+/* Where it is, about, whatever it does, and thread.parked. False: nobody can tell. */
 bool keyframes_place(
         const struct keyframe_process *process, unsigned number, uint64_t *position, uint32_t *parked);
 

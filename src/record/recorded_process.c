@@ -479,9 +479,10 @@ static uint64_t executed_by(struct recorded_process *recorded, const struct memo
 {
 	struct keyframe_process threads = threads_of(recorded, memory);
 	uint64_t sum = recorded->ended_executed, position;
+	uint32_t parked;
 
 	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
-		if (log_of(recorded, i)->tid && keyframes_position(&threads, i, &position))
+		if (log_of(recorded, i)->tid && keyframes_place(&threads, i, &position, &parked))
 			sum += position;
 	}
 	return sum;
@@ -579,6 +580,15 @@ static void look_at_memory(struct recorded_process *recorded, const struct memor
 		        size_text(budget->most_memory, limit));
 }
 
+/* How far back the ring reaches: as long as nothing was dropped, to the start. */
+static uint64_t window_of(
+        const struct recorded_process *recorded, const struct ring_state *state, uint64_t now)
+{
+	if (!state->dropped)
+		return recorder_age(recorded->recorder);
+	return state->began && now > state->began ? now - state->began : 0;
+}
+
 /* "bugnet: 12.0 s: 812 million/s, ~3.1 times slower; 9.80 s in 5.31 MB of 64.0 MB" */
 static void show_progress(struct recorded_process *recorded, const struct memory *memory, uint64_t now)
 {
@@ -595,8 +605,8 @@ static void show_progress(struct recorded_process *recorded, const struct memory
 	double executed = (double)(recorded->shown.executed - before.executed);
 	if (recorder_ring_state(recorded->recorder, &state))
 		snprintf(kept, sizeof kept, "%s in %s of %s",
-		        duration_text(state.began && now > state.began ? now - state.began : age, window),
-		        size_text(state.used, use), size_text(recorded->options->ring, size));
+		        duration_text(window_of(recorded, &state, now), window), size_text(state.used, use),
+		        size_text(recorded->options->ring, size));
 	else
 		snprintf(kept, sizeof kept, "%s in the file",
 		        size_text(recorder_written(recorded->recorder), size));
@@ -630,7 +640,8 @@ static unsigned count_threads(const struct recorded_process *recorded)
 	return count;
 }
 
-void recorded_process_tell(const struct recorded_process *recorded, char *text, size_t size)
+void recorded_process_tell(
+        struct recorded_process *recorded, const struct memory *memory, char *text, size_t size)
 {
 	const struct recorder_options *options = recorded ? recorded->options : NULL;
 	struct ring_state state = {0};
@@ -639,10 +650,13 @@ void recorded_process_tell(const struct recorded_process *recorded, char *text, 
 	if (!recorded || !recorded->logs)
 		return;
 	bool has_ring = recorder_ring_state(recorded->recorder, &state);
-	uint64_t now = nanoseconds();
+	/* Up to now: what the threads did since their last keyframes is not in the ring yet, and will be in a
+	 * file. */
+	uint64_t executed = executed_by(recorded, memory);
+	uint64_t kept = has_ring && executed > state.dropped_executed ? executed - state.dropped_executed : 0;
 	snprintf(text, size, "%d %u %lu %lu %lu %lu %lu %lu %lu %.2f %lu %lu %s\n", recorded->pid,
 	        count_threads(recorded), recorder_age(recorded->recorder), has_ring ? options->ring : 0,
-	        state.used, state.instructions, state.began && now > state.began ? now - state.began : 0,
+	        state.used, kept, has_ring ? window_of(recorded, &state, nanoseconds()) : 0,
 	        state.dropped_executed, state.pieces, recorded->budget.slowdown, recorded->budget.memory,
 	        recorded->interval == UINT64_MAX ? 0 : recorded->interval, options->program);
 }

@@ -81,7 +81,8 @@ enum budget_advice recorded_process_look_at_costs(
         struct recorded_process *recorded, const struct memory *memory, uint64_t waited, uint64_t now);
 
 /* A line about it, for `bugnet ps`. */
-void recorded_process_tell(const struct recorded_process *recorded, char *text, size_t size);
+void recorded_process_tell(
+        struct recorded_process *recorded, const struct memory *memory, char *text, size_t size);
 
 /*
  * The process ends, or has ended: what its threads left is all there will be. `executed`: by execve.

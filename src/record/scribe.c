@@ -329,7 +329,6 @@ static void tell_state(struct scribe *scribe)
 		const struct ring_stretch *stretch = &scribe->ring.stretches.items[i];
 		if (!stretch->stored)
 			continue;
-		state.instructions += stretch->section.last - stretch->section.first;
 		if (!state.began || stretch->began < state.began)
 			state.began = stretch->began;
 	}

@@ -48,10 +48,9 @@ void scribe_save(struct scribe *scribe, struct save_request *request);
 
 /* What a ring holds, as of a moment ago; from any thread. */
 struct ring_state {
-	uint64_t used;         /* bytes, of stretches, events and code */
-	uint64_t stretches;    /* that are closed */
-	uint64_t instructions; /* of these */
-	uint64_t began;        /* the oldest; CLOCK_MONOTONIC, ns; 0: there is none */
+	uint64_t used;      /* bytes, of stretches, events and code */
+	uint64_t stretches; /* that are closed */
+	uint64_t began;     /* the oldest; CLOCK_MONOTONIC, ns; 0: there is none */
 	uint64_t dropped, dropped_executed;
 	uint64_t pieces; /* of the code history */
 };

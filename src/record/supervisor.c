@@ -496,7 +496,8 @@ static void tell_state(struct supervisor *s, int client)
 
 	*text = 0;
 	for (uint32_t i = 0; i < s->processes.count; i++) {
-		recorded_process_tell(s->processes.items[i]->recorded, line, sizeof line);
+		struct process *process = s->processes.items[i];
+		recorded_process_tell(process->recorded, &process->memory, line, sizeof line);
 		if (size + strlen(line) < sizeof text)
 			size += (size_t)snprintf(text + size, sizeof text - size, "%s", line);
 	}
