@@ -189,7 +189,7 @@ record_bug() {
 		pid=$!
 		# it writes so many lines first
 		for _ in {1..600}; do
-			[ -S "$XDG_RUNTIME_DIR/bugnet/$pid.sock" ] && [ "$(wc -l <"$work/bugnet.out")" -ge "${1#asked }" ] && break
+			"$BUGNET" ps | grep -q "^ *$pid " && [ "$(wc -l <"$work/bugnet.out")" -ge "${1#asked }" ] && break
 			sleep 0.05
 		done
 		"$BUGNET" save "$pid" >>"$work/bugnet.out" 2>>"$work/bugnet.err"

@@ -53,6 +53,11 @@ supervisor_of() {
 	done
 }
 
+# socket_of PID: by which its supervisor is asked
+socket_of() {
+	echo "$XDG_RUNTIME_DIR/bugnet/$(supervisor_of "$1").sock"
+}
+
 # memory_of PID: resident memory in KB of its supervisor
 memory_of() {
 	awk '/^VmRSS/ { print $2 }' "/proc/$(supervisor_of "$1")/status" 2>/dev/null
@@ -470,18 +475,19 @@ terminated() {
 
 # A socket that only its owner can use, and that goes with the program.
 control() {
-	local mode
+	local mode socket
 	begin '' busy 4 1
-	mode=$(stat -c %a "$XDG_RUNTIME_DIR/bugnet/$pid.sock")
+	socket=$(socket_of $pid)
+	mode=$(stat -c %a "$socket")
 	"$BUGNET" ps >"$work/ps"
 	wait $pid
 	for _ in {1..40}; do
-		[ -e "$XDG_RUNTIME_DIR/bugnet/$pid.sock" ] || break
+		[ -e "$socket" ] || break
 		sleep 0.05
 	done
 	if [ "$mode" != 600 ] || ! grep -qE "^ +$pid .*flight\$" "$work/ps"; then
 		failed ring/control "mode $mode" "$work/ps"
-	elif [ -e "$XDG_RUNTIME_DIR/bugnet/$pid.sock" ]; then
+	elif [ -e "$socket" ]; then
 		failed ring/control "the socket is still there"
 	elif "$BUGNET" save $pid 2>"$work/save.err" || ! grep -q "process $pid is not being recorded" "$work/save.err"; then
 		failed ring/control "a process that is gone can be saved" "$work/save.err"
@@ -493,7 +499,7 @@ control() {
 # Who comes and says nothing, or says it late, keeps nobody from being answered.
 callers() {
 	begin '--save-on never' busy 60 1
-	if timeout 40 python3 - "$XDG_RUNTIME_DIR/bugnet/$pid.sock" $pid >"$work/callers" 2>&1 <<'END'
+	if timeout 40 python3 - "$(socket_of $pid)" $pid >"$work/callers" 2>&1 <<'END'
 import socket, sys, time
 def call():
 	caller = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
