@@ -28,8 +28,8 @@ bool process_is_kernels(pid_t pid);
 bool process_called(pid_t pid, char path[PATH_MAX]);
 
 /*
- * Has the whole process ended? *signal: what killed it, or 0: its parent has been told already, or it was no signal. Only
- * where it is ours can that be told.
+ * Has the whole process ended? *signal: what killed it, or 0: its parent has been told already, or it was no
+ * signal. Only where it is ours can that be told.
  */
 bool process_has_ended(pid_t pid, int *signal);
 

@@ -428,7 +428,7 @@ static void test_nonsense(void **state)
 
 	begin_made();
 	snprintf(making.segments, sizeof making.segments, "7e0000000000 1000");
-	expect(REPLAY_FAILED, "too small");
+	expect(REPLAY_FAILED, "too few");
 
 	struct event_registers lost = made_first();
 	lost.pc = 0x12345;
