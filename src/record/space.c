@@ -100,6 +100,7 @@ static int make_segment(struct space *space, unsigned number)
 	for (unsigned i = 0; i < BRANCH_TABLES; i++)
 		info->table_base[i] = (segment->layout.base + LAYOUT_TABLE) / 8;
 	int error = make_routines(space, number);
+	info->miss = segment->routines[ROUTINE_MISS];
 	for (unsigned i = 0; !error && i < BRANCH_TABLE_ENTRIES; i++)
 		table[i] = segment->routines[ROUTINE_MISS];
 	return error;

@@ -198,6 +198,7 @@ struct info {
 	uint32_t space;
 	uint64_t program_gs;
 	struct registers registers;
+	uint64_t miss; /* in every segment: what a branch table without code has everywhere */
 	/* Addresses of pages that are watched, or were: whoever finds the supervisor dead gives them their
 	 * permission back. */
 	uint32_t watched_count;

@@ -84,6 +84,29 @@ static bool is_listed(uint64_t address)
 	return false;
 }
 
+/*
+ * Whoever goes on in translated code comes to the stub with the next branch that is not direct: a thread that
+ * writes code without a fault from now on, and calls it, must not find what was made of the code before.
+ */
+static void empty_tables(void)
+{
+	struct process *p = process();
+
+	for (uint32_t n = 0; n < p->segment_count; n++) {
+		uint64_t base = p->segments[n].base, all = BRANCH_TABLES * BRANCH_TABLE_BYTES;
+		const struct info *segment = (const struct info *)(base + LAYOUT_INFO);
+		if (is_error(syscall3(__NR_mprotect, base + LAYOUT_TABLE, all, K_PROT_READ | K_PROT_WRITE)))
+			continue;
+		for (unsigned k = 0; k < BRANCH_TABLES; k++) {
+			uint64_t *table = (uint64_t *)(segment->table_base[k] * 8);
+			for (unsigned i = 0; i < BRANCH_TABLE_ENTRIES &&
+			                     (!k || segment->table_base[k] != segment->table_base[0]);
+			        i++)
+				__atomic_store_n(&table[i], segment->miss, __ATOMIC_RELAXED);
+		}
+	}
+}
+
 /* The supervisor is dead: all watched pages become what the program made them, once. */
 void unwatch_all(void)
 {
@@ -93,6 +116,8 @@ void unwatch_all(void)
 	if (!__atomic_compare_exchange_n(&process()->watch_state, &expected, WATCH_ENDS, false,
 	            __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return;
+	if (i->watched_count)
+		empty_tables();
 	for (uint32_t n = 0; n < i->watched_count; n++)
 		syscall3(__NR_mprotect, i->watched[n], 0x1000, K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
 	__atomic_store_n(&process()->watch_state, WATCH_ENDED, __ATOMIC_SEQ_CST);
