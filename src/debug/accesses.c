@@ -2,8 +2,10 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "debug/initial.h"
 #include "record/why.h"
@@ -14,7 +16,8 @@
 
 #define PAGE         4096ul
 #define LINE         64ul
-#define RECORD_LIMIT (48u << 20) /* accesses to keep: some gigabytes */
+#define RECORD_BYTES 256ul /* what an access takes, with its place in the order */
+#define RECORDS_MOST (1ul << 31)
 #define SEVERAL      UINT32_MAX
 
 /* ---- the pages that several threads touch ---- */
@@ -28,11 +31,21 @@ struct owned {
 };
 
 struct owners {
-	struct index index;
+	struct index index;  /* of pages, or */
+	struct word_map map; /* of words */
 	VECTOR(struct owned) items;
 };
 
-static struct owned *owners_touch(struct owners *owners, uint64_t address, uint32_t thread)
+static struct owned *touch(struct owners *owners, uint32_t number, uint32_t thread)
+{
+	struct owned *item = &owners->items.items[number];
+
+	if (item->owner != thread)
+		item->owner = SEVERAL;
+	return item;
+}
+
+static void touch_page(struct owners *owners, uint64_t address, uint32_t thread)
 {
 	uint32_t number = index_find(&owners->index, address);
 
@@ -40,15 +53,26 @@ static struct owned *owners_touch(struct owners *owners, uint64_t address, uint3
 		number = vector_push(&owners->items, (struct owned){address, thread, false, false});
 		index_add(&owners->index, address, number);
 	}
-	struct owned *item = &owners->items.items[number];
-	if (item->owner != thread)
-		item->owner = SEVERAL;
-	return item;
+	touch(owners, number, thread);
+}
+
+static struct owned *touch_word(
+        struct owners *owners, struct word_cursor *cursor, uint64_t address, uint32_t thread)
+{
+	uint32_t number = word_map_look(&owners->map, cursor, address);
+
+	if (number == WORD_NONE) {
+		number = vector_push(&owners->items, (struct owned){address, thread, false, false});
+		word_map_set(&owners->map, address, number);
+		*cursor = (struct word_cursor){0};
+	}
+	return touch(owners, number, thread);
 }
 
 static void owners_deinit(struct owners *owners)
 {
 	index_deinit(&owners->index);
+	word_map_deinit(&owners->map);
 	vector_free(&owners->items);
 }
 
@@ -60,7 +84,7 @@ struct collection {
 	struct accesses *accesses;
 	uint8_t filter[TRACE_FILTER_BYTES];
 	VECTOR(struct trace_record) * traces; /* for each stretch */
-	uint64_t records;
+	uint64_t records, most;               /* that are kept, and can be */
 };
 
 static void take_touched(void *context, size_t stretch, const uint64_t *pages, uint32_t count)
@@ -73,7 +97,7 @@ static void take_touched(void *context, size_t stretch, const uint64_t *pages, u
 		if (pages[i] == UINT64_MAX)
 			collection->all_pages = true;
 		else
-			owners_touch(&collection->pages, pages[i], thread);
+			touch_page(&collection->pages, pages[i], thread);
 	}
 	pthread_mutex_unlock(&collection->mutex);
 }
@@ -117,15 +141,23 @@ static void take_words(void *context, size_t stretch, const struct trace_record 
 {
 	struct collection *collection = context;
 	uint32_t thread = stretch_thread(collection->recorded->timeline.stretches[stretch]);
+	struct word_cursor cursor = {0};
+	uint64_t page = 0;
+	bool shared = false;
 
 	pthread_mutex_lock(&collection->mutex);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct trace_record *record = &records[i];
-		if (record->kind == TRACE_ACCESS && is_shared_page(collection, record->address))
-			owners_touch(&collection->words, record->address, thread)->written |=
+		if (record->kind == TRACE_ACCESS && (record->address & -PAGE) + 1 != page) {
+			page = (record->address & -PAGE) + 1;
+			shared = is_shared_page(collection, record->address);
+		}
+		if (record->kind == TRACE_ACCESS && shared)
+			touch_word(&collection->words, &cursor, record->address, thread)->written |=
 			        record->writes != 0;
 		else if (cleared_by(record))
-			owners_touch(&collection->words, cleared_by(record) & -8ul, thread)->cleared = true;
+			touch_word(&collection->words, &cursor, cleared_by(record) & -8ul, thread)->cleared =
+			        true;
 	}
 	pthread_mutex_unlock(&collection->mutex);
 }
@@ -136,7 +168,7 @@ static void find_words(struct accesses *accesses, struct collection *collection)
 	for (uint32_t i = 0; i < collection->words.items.count; i++) {
 		const struct owned *word = &collection->words.items.items[i];
 		if ((word->owner == SEVERAL && word->written) || word->cleared)
-			index_add(&accesses->word_index, word->address,
+			word_map_set(&accesses->word_map, word->address,
 			        vector_push(&accesses->words, word->address));
 	}
 	owners_deinit(&collection->words);
@@ -162,11 +194,13 @@ static void find_words(struct accesses *accesses, struct collection *collection)
 static void take_trace(void *context, size_t stretch, const struct trace_record *records, uint32_t count)
 {
 	struct collection *collection = context;
+	struct word_cursor cursor = {0};
 	uint32_t kept = 0;
 
-	for (uint32_t i = 0; i < count && collection->records <= RECORD_LIMIT; i++) {
+	for (uint32_t i = 0; i < count && collection->records <= collection->most; i++) {
 		if (records[i].kind == TRACE_ACCESS && !records[i].locked &&
-		        index_find(&collection->accesses->word_index, records[i].address) == INDEX_NONE)
+		        word_map_look(&collection->accesses->word_map, &cursor, records[i].address) ==
+		                WORD_NONE)
 			continue;
 		vector_push(&collection->traces[stretch], records[i]);
 		kept++;
@@ -200,11 +234,29 @@ static bool trace(struct collection *collection, uint64_t *instructions, char *w
 	find_words(collection->accesses, collection);
 	if (!replay_for(collection, &all, instructions, why, why_size))
 		return false;
-	return collection->records <= RECORD_LIMIT || fail_because(why, why_size,
-	                                                      "its threads make more than %u accesses to "
-	                                                      "memory that they share, too many to look at "
-	                                                      "together",
-	                                                      RECORD_LIMIT);
+	return collection->records <= collection->most ||
+	       fail_because(why, why_size,
+	               "its threads make more than %lu accesses to memory that they share: too many for the "
+	               "memory "
+	               "that is available here",
+	               collection->most);
+}
+
+/* As many accesses as fit into memory. */
+static uint64_t most_records(void)
+{
+	uint64_t available = (uint64_t)sysconf(_SC_AVPHYS_PAGES) * PAGE, kilobytes;
+	char line[256];
+	FILE *file = fopen("/proc/meminfo", "re");
+
+	while (file && fgets(line, sizeof line, file)) {
+		if (sscanf(line, "MemAvailable: %lu kB", &kilobytes) == 1)
+			available = kilobytes << 10;
+	}
+	if (file)
+		fclose(file);
+	available /= RECORD_BYTES;
+	return available < RECORDS_MOST ? available : RECORDS_MOST;
 }
 
 static uint32_t line_number(struct accesses *accesses, uint64_t address)
@@ -224,6 +276,7 @@ static uint32_t line_number(struct accesses *accesses, uint64_t address)
 struct merging {
 	struct accesses *accesses;
 	struct accessing_thread *thread;
+	struct word_cursor cursor;
 	const struct trace_record *record, *end; /* the next one of the trace */
 	uint64_t clock;
 	bool told; /* the log has a stamp for the next operation */
@@ -246,9 +299,9 @@ static void stamp(struct merging *m, struct step *step)
 
 static void merge_access(struct merging *m, const struct trace_record *record)
 {
-	uint32_t word = index_find(&m->accesses->word_index, record->address);
+	uint32_t word = word_map_look(&m->accesses->word_map, &m->cursor, record->address);
 
-	if (word == INDEX_NONE)
+	if (word == WORD_NONE)
 		return;
 	push_step(m, (struct step){.kind = STEP_ACCESS,
 	                     .position = record->position,
@@ -355,40 +408,57 @@ static void merge_event(struct merging *m, const struct event *event)
 	push_step(m, step);
 }
 
-static int compare_positions(const void *a, const void *b)
+/* The last of some loads that are one record. */
+struct repeated {
+	uint64_t position;
+	uint32_t number; /* of the record */
+};
+
+static int compare_repeated(const void *a, const void *b)
 {
-	const struct trace_record *left = a, *right = b;
+	const struct repeated *left = a, *right = b;
 
 	if (left->position != right->position)
 		return left->position < right->position ? -1 : 1;
-	/* As they came: `number` has their number. */
 	return left->number < right->number ? -1 : left->number > right->number;
 }
 
-/* Loads that are one record become two again, the first and the last. */
+/* Loads that are one record become two again, the first and the last; records are in the order of their
+ * positions. */
 static void spread_loads(struct trace_record **items, uint32_t *count)
 {
-	uint32_t given = *count, repeated = 0;
+	VECTOR(struct repeated) repeated = {0};
+	uint32_t given = *count, next = 0, filled = 0;
 
-	for (uint32_t i = 0; i < given; i++)
-		repeated += (*items)[i].kind == TRACE_ACCESS && (*items)[i].last > (*items)[i].position;
-	if (given + repeated == 0)
+	for (uint32_t i = 0; i < given; i++) {
+		const struct trace_record *record = &(*items)[i];
+		if (record->kind == TRACE_ACCESS && record->last > record->position)
+			vector_push(&repeated, (struct repeated){record->last, i});
+	}
+	if (repeated.count == 0)
 		return;
-	struct trace_record *all = malloc((size_t)(given + repeated) * sizeof *all);
+	qsort(repeated.items, repeated.count, sizeof *repeated.items, compare_repeated);
+	struct trace_record *all = malloc((size_t)(given + repeated.count) * sizeof *all);
 	if (!all)
 		abort();
-	for (uint32_t i = 0, k = given; i < given; i++) {
-		all[i] = (*items)[i];
-		all[i].number = i;
-		if (all[i].kind == TRACE_ACCESS && all[i].last > all[i].position) {
-			all[k] = all[i];
-			all[k++].position = all[i].last;
+	for (uint32_t i = 0; i <= given; i++) {
+		/* At one position: as they came. */
+		for (; next < repeated.count; next++) {
+			const struct repeated *last = &repeated.items[next];
+			if (i < given &&
+			        (last->position > (*items)[i].position ||
+			                (last->position == (*items)[i].position && last->number > i)))
+				break;
+			all[filled] = (*items)[last->number];
+			all[filled++].position = last->position;
 		}
+		if (i < given)
+			all[filled++] = (*items)[i];
 	}
+	vector_free(&repeated);
 	free(*items);
-	qsort(all, given + repeated, sizeof *all, compare_positions);
 	*items = all;
-	*count = given + repeated;
+	*count = filled;
 }
 
 static bool merge_stretch(struct merging *m, const struct recorded *recorded, const struct section *section,
@@ -532,9 +602,9 @@ static void find_makers(struct accesses *accesses)
 static void add_clearing(struct accesses *accesses, struct accessing_thread *thread)
 {
 	const struct step *last = &thread->steps.items[thread->steps.count - 1];
-	uint32_t word = index_find(&accesses->word_index, thread->cleared & -8ul);
+	uint32_t word = word_map_find(&accesses->word_map, thread->cleared & -8ul);
 
-	if (!thread->cleared || word == INDEX_NONE || last->kind != STEP_END ||
+	if (!thread->cleared || word == WORD_NONE || last->kind != STEP_END ||
 	        thread->record.end_kind != END_THREAD_EXIT)
 		return;
 	vector_push(&thread->steps, (struct step){.kind = STEP_ACCESS,
@@ -607,6 +677,7 @@ bool accesses_collect(struct accesses *accesses, const struct recorded *recorded
 		abort();
 	pthread_mutex_init(&collection->mutex, NULL);
 	collection->accesses = accesses;
+	collection->most = most_records();
 	bool good = trace(collection, &accesses->instructions, why, why_size) &&
 	            make_steps(accesses, collection, why, why_size);
 	if (good) {
@@ -630,7 +701,7 @@ void accesses_deinit(struct accesses *accesses)
 	for (uint32_t i = 0; i < accesses->thread_count; i++)
 		vector_free(&accesses->threads[i].steps);
 	free(accesses->threads);
-	index_deinit(&accesses->word_index);
+	word_map_deinit(&accesses->word_map);
 	vector_free(&accesses->words);
 	free(accesses->initial);
 	index_deinit(&accesses->line_index);

@@ -11,6 +11,7 @@
 #ifndef BUGNET_DEBUG_ACCESSES_H
 #define BUGNET_DEBUG_ACCESSES_H
 
+#include "debug/word_map.h"
 #include "record/index.h"
 #include "record/vector.h"
 #include "recording/thread.h"
@@ -57,9 +58,9 @@ struct accessing_thread {
 struct accesses {
 	struct accessing_thread *threads; /* by id, ascending */
 	uint32_t thread_count;
-	struct index word_index; /* address -> number */
-	VECTOR(uint64_t) words;  /* addresses */
-	uint64_t *initial;       /* what was in them before the first instruction; NULL: not known */
+	struct word_map word_map; /* address -> number */
+	VECTOR(uint64_t) words;   /* addresses */
+	uint64_t *initial;        /* what was in them before the first instruction; NULL: not known */
 	struct index line_index;
 	VECTOR(uint64_t) lines; /* of locked instructions */
 	uint64_t traced;        /* accesses that were looked at */

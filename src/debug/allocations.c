@@ -173,9 +173,10 @@ static uint64_t stamp_after(const struct accessing_thread *thread, uint64_t posi
 static void note_free(struct accesses *accesses, const struct freed *freed, uint64_t size)
 {
 	uint64_t stamp = stamp_after(&accesses->threads[freed->thread], freed->position);
+	struct word_cursor cursor = {0};
 
 	for (uint64_t at = freed->start; at + 8 <= freed->start + size; at += 8) {
-		uint32_t word = index_find(&accesses->word_index, at);
+		uint32_t word = word_map_look(&accesses->word_map, &cursor, at);
 		struct step step = {.position = freed->position,
 		        .pc = freed->pc,
 		        .address = at,
@@ -183,7 +184,7 @@ static void note_free(struct accesses *accesses, const struct freed *freed, uint
 		        .kind = STEP_FREE,
 		        .word = word,
 		        .writes = 0xff};
-		if (word != INDEX_NONE)
+		if (word != WORD_NONE)
 			vector_push(&accesses->threads[freed->thread].steps, step);
 	}
 }

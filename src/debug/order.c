@@ -11,10 +11,19 @@
 
 /* ---- preparation ---- */
 
+#define VISITORS_LOOKED_AT 4 /* before the index is asked: most words have no more */
+
 static uint32_t visitor_for(struct search *s, uint32_t word, uint32_t thread)
 {
 	uint64_t key = (uint64_t)word * s->accesses->thread_count + thread;
-	uint32_t number = index_find(&s->visitor_index, key);
+	uint32_t next = s->words[word].first_visitor;
+
+	for (unsigned i = 0; next && i < VISITORS_LOOKED_AT; i++) {
+		if (s->visitors.items[next - 1].thread == thread)
+			return next - 1;
+		next = s->visitors.items[next - 1].next_of_word;
+	}
+	uint32_t number = next ? index_find(&s->visitor_index, key) : INDEX_NONE;
 
 	if (number == INDEX_NONE) {
 		struct word_state *state = &s->words[word];

@@ -365,9 +365,9 @@ static uint64_t **handed_at(struct detector *d, uint64_t key)
 /* Of the futex, if it is one that threads share. */
 static struct race_word *futex_word(struct detector *d, const struct step *step)
 {
-	uint32_t number = index_find(&d->accesses->word_index, step->arguments[0] & -8ul);
+	uint32_t number = word_map_find(&d->accesses->word_map, step->arguments[0] & -8ul);
 
-	return number == INDEX_NONE ? NULL : &d->words[number];
+	return number == WORD_NONE ? NULL : &d->words[number];
 }
 
 /* Memory that is unmapped may be mapped again by another thread: only when the first one has done with it. */
