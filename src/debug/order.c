@@ -100,6 +100,7 @@ static void prepare(struct search *s)
 	for (uint32_t i = 0; i < accesses->lines.count; i++)
 		sort_queue(&s->lines[i]);
 	sort_queue(&s->calls);
+	values_collect(s);
 }
 
 /* ---- memory as a thread sees it ---- */
@@ -335,8 +336,8 @@ enum store_search {
 
 /* A store of the value that the load has, still to be seen by others: the one that comes next, or one that
  * has taken place. */
-static bool find_store(const struct search *s, uint32_t loader, const struct step *load,
-        enum store_search how, uint32_t *thread, uint32_t *step)
+static bool find_store_near(const struct search *s, uint32_t loader, const struct step *load,
+        enum store_search how, bool near, uint32_t *thread, uint32_t *step)
 {
 	struct view view = view_of(s, loader, load->word);
 	uint32_t nearest = UINT32_MAX;
@@ -346,7 +347,7 @@ static bool find_store(const struct search *s, uint32_t loader, const struct ste
 	for (uint32_t v = living_visitors(s, load->word); v; v = next_living(s, v)) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
 		const struct runner *runner = &s->runners[visitor->thread];
-		if (how == OF_THE_NEAREST && is_far(s, visitor->thread, &future))
+		if (near && is_far(s, visitor->thread, &future))
 			break;
 		if (visitor->thread == loader)
 			continue;
@@ -379,6 +380,16 @@ static bool find_store(const struct search *s, uint32_t loader, const struct ste
 		}
 	}
 	return nearest != UINT32_MAX;
+}
+
+/* Of thousands of threads that are to come, the next ones are looked at first. */
+static bool find_store(const struct search *s, uint32_t loader, const struct step *load,
+        enum store_search how, uint32_t *thread, uint32_t *step)
+{
+	return values_may_have(s, load) &&
+	       (find_store_near(s, loader, load, how, true, thread, step) ||
+	               (how != OF_THE_NEAREST && s->accesses->thread_count > FUTURE &&
+	                       find_store_near(s, loader, load, how, false, thread, step)));
 }
 
 /* Somebody who has yet to load what the store will overwrite, and is not waited for. */
@@ -581,6 +592,8 @@ static bool was_stored(const struct search *s, const struct step *load)
 {
 	if (s->accesses->initial && !differs(load, s->accesses->initial[load->word], 0xff))
 		return true;
+	if (!values_may_have(s, load))
+		return false;
 	for (uint32_t v = s->words[load->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
 		const struct visitor *visitor = &s->visitors.items[v - 1];
 		for (uint32_t i = 0; i < visitor->steps.count; i++) {
@@ -925,6 +938,7 @@ bool order_find(struct order *order, const struct accesses *accesses, char *why,
 	vector_free(&s.goals);
 	vector_free(&s.candidates);
 	decisions_deinit(&s);
+	free(s.values);
 	free(s.runners);
 	free(s.words);
 	free(s.lines);

@@ -119,6 +119,8 @@ struct search {
 	/* A heap of threads that have not ended, by what their next stamp was when they were put there. */
 	VECTOR(struct candidate) candidates;
 	const char *contradiction;
+	/* bits for values that were stored, see order_values.c */
+	uint64_t *values, value_mask;
 	/* what was in the words before each of the last events, */
 	struct word_before *before;
 	/* and what was learnt from those that failed: */
@@ -163,6 +165,12 @@ struct queue *queue_of(struct search *s, const struct step *step);
 struct visitor *visitor_of(struct search *s, uint32_t word, uint32_t thread);
 void fill_candidates(struct search *s);
 void drop_goals(struct search *s);
+
+/* ---- order_values.c ---- */
+
+void values_collect(struct search *s);
+/* False: no thread has ever stored what the load has, or not all of it. */
+bool values_may_have(const struct search *s, const struct step *load);
 
 /* ---- order_decisions.c ---- */
 
