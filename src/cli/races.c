@@ -362,17 +362,23 @@ static unsigned print_races(struct listing *listing, const struct races *races, 
 
 /* ---- the command ---- */
 
-static bool is_atomic(void *variables, uint64_t address, uint64_t first_pc, uint64_t second_pc)
+/* Of lines in the source both have to say so: what is atomic on one side only is a race. */
+static enum race_kind kind_of(void *variables, uint64_t address, uint64_t first_pc, uint64_t second_pc)
 {
-	return variables_is_atomic(variables, address) || variables_accesses_atomic(variables, first_pc) ||
-	       variables_accesses_atomic(variables, second_pc);
+	if (variables_is_atomic(variables, address))
+		return RACE_OF_ATOMIC;
+	if (variables_accesses_atomic(variables, first_pc) ||
+	        variables_accesses_atomic(variables, second_pc) ||
+	        (variables_says_atomic(variables, first_pc) && variables_says_atomic(variables, second_pc)))
+		return RACE_BY_ATOMICS;
+	return RACE_PLAIN;
 }
 
 static unsigned find_and_print(struct listing *listing, const struct order *order, bool all)
 {
 	struct races races;
 
-	races_find(&races, listing->accesses, order, is_atomic, listing->variables);
+	races_find(&races, listing->accesses, order, kind_of, listing->variables);
 	if (listing->json) {
 		json_open(listing->json, NULL, '{');
 		json_open(listing->json, "races", '[');

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/atomic_lines.h"
 #include "cli/recorded_file.h"
 
 #define DEPTH 16 /* of types in types */
@@ -17,6 +18,7 @@ struct module {
 	Dwfl_Module *module;
 	uint64_t start, end; /* where the program had it, */
 	uint64_t distance;   /* and how far from where its own headers say */
+	struct atomic_members members;
 };
 
 struct variables {
@@ -108,8 +110,10 @@ struct variables *variables_open(struct recording *recording)
 
 void variables_close(struct variables *variables)
 {
-	for (size_t i = 0; i < variables->count; i++)
+	for (size_t i = 0; i < variables->count; i++) {
+		atomic_members_deinit(&variables->modules[i].members);
 		dwfl_end(variables->modules[i].dwfl);
+	}
 	free(variables->modules);
 	free(variables);
 }
@@ -288,14 +292,40 @@ static bool is_of_atomic_type(const char *source)
 	return library && (ends_with(library, "/atomic") || strstr(library, "/__atomic/"));
 }
 
-bool variables_accesses_atomic(struct variables *variables, uint64_t pc)
+static const char *find_line(
+        const struct module *module, uint64_t pc, Dwarf **dwarf, int *number, const char **directory)
 {
-	struct module *module = module_of(variables, pc);
 	Dwarf_Addr bias;
 
-	if (!module || !dwfl_module_getdwarf(module->module, &bias))
-		return false;
-	Dwfl_Line *line = dwfl_module_getsrc(module->module, pc - module->distance + bias);
-	const char *source = line ? dwfl_lineinfo(line, NULL, NULL, NULL, NULL, NULL) : NULL;
+	*dwarf = module ? dwfl_module_getdwarf(module->module, &bias) : NULL;
+	Dwfl_Line *line = *dwarf ? dwfl_module_getsrc(module->module, pc - module->distance + bias) : NULL;
+	if (!line)
+		return NULL;
+	*directory = dwfl_line_comp_dir(line);
+	return dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL);
+}
+
+bool variables_accesses_atomic(struct variables *variables, uint64_t pc)
+{
+	const char *directory;
+	Dwarf *dwarf;
+	int number;
+	const char *source = find_line(module_of(variables, pc), pc, &dwarf, &number, &directory);
+
 	return source && is_of_atomic_type(source);
+}
+
+bool variables_says_atomic(struct variables *variables, uint64_t pc)
+{
+	struct module *module = module_of(variables, pc);
+	const char *directory;
+	Dwarf *dwarf;
+	int number;
+	const char *source = find_line(module, pc, &dwarf, &number, &directory);
+
+	if (!source)
+		return false;
+	if (!module->members.collected)
+		atomic_members_collect(&module->members, dwarf);
+	return atomic_line(&module->members, directory, source, number);
 }

@@ -21,5 +21,7 @@ struct variable variables_find(struct variables *variables, uint64_t address);
 bool variables_is_atomic(struct variables *variables, uint64_t address);
 /* Is the instruction a part of a language's own atomic type, wherever it was inlined? */
 bool variables_accesses_atomic(struct variables *variables, uint64_t pc);
+/* Is the line that it was made of about something atomic, as far as the source is there? */
+bool variables_says_atomic(struct variables *variables, uint64_t pc);
 
 #endif

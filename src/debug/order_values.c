@@ -5,9 +5,10 @@
  */
 #include "debug/order_search.h"
 
-#define HALVES      2
-#define BITS_OF_ONE 16 /* of the filter, for each half of a word that is stored: few are taken for another   \
-	                */
+#define HALVES 2
+#define BITS_OF_ONE                                                                                          \
+	16 /* of the filter, for each half of a word that is stored: few are taken for another               \
+	    */
 
 static uint8_t bytes_of_half(uint8_t bytes, unsigned half)
 {

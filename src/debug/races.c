@@ -12,6 +12,7 @@
 /* A thread's last accesses to a word, byte by byte. */
 struct visit {
 	uint32_t thread, next; /* the next one of the word + 1, or 0 */
+	uint64_t clock;        /* of the last of them */
 	struct visited {
 		uint64_t load_clock, store_clock; /* 0: none */
 		uint32_t load_step, store_step;
@@ -21,6 +22,7 @@ struct visit {
 struct race_word {
 	uint32_t first_visit;        /* + 1, or 0 */
 	uint8_t synchronises, spins; /* bytes of it that do, and that a thread waits for in a loop */
+	uint8_t atomic;              /* bytes of those that are so by their type or by who accesses them */
 	uint64_t *released;          /* the clocks of whoever released it, or NULL */
 	uint32_t writer;             /* the thread that stored last, or NO_THREAD; */
 	uint32_t writer_step;
@@ -41,7 +43,9 @@ struct detector {
 	struct race_word *words;
 	VECTOR(struct visit) visits;
 	struct index visit_index, race_index, handed_index;
-	VECTOR(uint64_t *) handed; /* over by calls */
+	struct index atomic_code;     /* instructions that access only what is atomic by its type */
+	struct index atomic_accesses; /* those that are atomic, whatever else accesses the same */
+	VECTOR(uint64_t *) handed;    /* over by calls */
 	VECTOR(struct unmapped) unmapped;
 	uint64_t *died;       /* threads that have ended */
 	uint32_t *next_freed; /* of each thread, its next step of this kind */
@@ -126,10 +130,17 @@ static void find_spins(struct detector *d)
 	}
 }
 
-/* Of the bytes. */
-static bool synchronises(const struct race_word *word, uint8_t bytes)
+static bool is_atomic(const struct detector *d, const struct step *step)
 {
-	return (word->synchronises | word->spins) & bytes;
+	return d->atomic_accesses.count && index_find(&d->atomic_accesses, step->pc) != INDEX_NONE;
+}
+
+/* Does the step by what it loads, or by what it stores? */
+static bool synchronises(const struct detector *d, const struct step *step, uint8_t bytes)
+{
+	const struct race_word *word = &d->words[step->word];
+
+	return bytes && ((word->synchronises | word->spins) & bytes || is_atomic(d, step));
 }
 
 /* ---- accesses ---- */
@@ -192,25 +203,60 @@ static void add_race(struct detector *d, struct race_access first, struct race_a
 	index_add(&d->race_index, key, vector_push(&d->races->races, race));
 }
 
-/* Of another thread's accesses, the first one found that this one races with. */
-static void compare_with(
-        struct detector *d, const struct order_event *event, const struct step *step, struct visit visit)
+/* Does it load and store as no atomic access does? */
+static bool changes_plainly(const struct step *step)
 {
-	uint64_t known = d->clocks[event->thread][visit.thread];
+	return step->kind == STEP_ACCESS && step->reads & step->writes && !step->locked && !step->kernel;
+}
+
+/* Two stores to bytes that synchronise, of which one is no atomic one. */
+static bool compare_changes(struct detector *d, const struct order_event *event, const struct step *step,
+        const struct visit *visit)
+{
+	const struct race_word *word = &d->words[step->word];
+	uint64_t known = d->clocks[event->thread][visit->thread];
+	bool plain = changes_plainly(step_at(d, event->thread, event->step));
+
+	for (unsigned left = step->writes & word->synchronises & (uint8_t)~word->atomic; left;
+	        left &= left - 1) {
+		const struct visited *byte = &visit->bytes[__builtin_ctz(left)];
+		if (byte->store_clock <= known)
+			continue;
+		if (!plain && !changes_plainly(step_at(d, visit->thread, byte->store_step)))
+			continue;
+		add_race(d, (struct race_access){visit->thread, byte->store_step},
+		        (struct race_access){event->thread, event->step}, event->source != SOURCE_UNORDERED);
+		return true;
+	}
+	return false;
+}
+
+static bool are_atomic(const struct detector *d, const struct step *step, uint32_t thread, uint32_t other)
+{
+	return is_atomic(d, step) && is_atomic(d, step_at(d, thread, other));
+}
+
+/* Of another thread's accesses, the first one found that this one races with. */
+static void compare_with(struct detector *d, const struct order_event *event, const struct step *step,
+        const struct visit *visit)
+{
+	uint64_t known = d->clocks[event->thread][visit->thread];
 	struct race_access here = {event->thread, event->step};
 	bool ordered = event->source != SOURCE_UNORDERED;
 	uint8_t synchronised = d->words[step->word].synchronises;
 
+	if (synchronised & step->writes && compare_changes(d, event, step, visit))
+		return;
 	for (unsigned left = (step->reads | step->writes) & (uint8_t)~synchronised; left; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctz(left);
-		if (visit.bytes[i].store_clock > known) {
-			add_race(d, (struct race_access){visit.thread, visit.bytes[i].store_step}, here,
-			        ordered);
+		const struct visited *byte = &visit->bytes[i];
+		if (byte->store_clock > known && !are_atomic(d, step, visit->thread, byte->store_step)) {
+			add_race(d, (struct race_access){visit->thread, byte->store_step}, here, ordered);
 			return;
 		}
-		if (step->writes >> i & 1 && visit.bytes[i].load_clock > known) {
-			add_race(d, (struct race_access){visit.thread, visit.bytes[i].load_step}, here,
-			        ordered);
+		if (step->writes >> i & 1 && byte->load_clock > known &&
+		        !are_atomic(d, step, visit->thread, byte->load_step)) {
+			add_race(d, (struct race_access){visit->thread, byte->load_step}, here, ordered);
 			return;
 		}
 	}
@@ -218,9 +264,12 @@ static void compare_with(
 
 static void compare(struct detector *d, const struct order_event *event, const struct step *step)
 {
+	const uint64_t *known = d->clocks[event->thread];
+
 	for (uint32_t v = d->words[step->word].first_visit; v; v = d->visits.items[v - 1].next) {
-		if (d->visits.items[v - 1].thread != event->thread)
-			compare_with(d, event, step, d->visits.items[v - 1]);
+		const struct visit *visit = &d->visits.items[v - 1];
+		if (visit->thread != event->thread && visit->clock > known[visit->thread])
+			compare_with(d, event, step, visit);
 	}
 }
 
@@ -229,6 +278,7 @@ static void remember(struct detector *d, const struct order_event *event, const 
 	struct visit *visit = visit_for(d, step->word, event->thread);
 	uint64_t clock = d->clocks[event->thread][event->thread];
 
+	visit->clock = clock;
 	for (unsigned i = 0; i < 8; i++) {
 		struct visited *byte = &visit->bytes[i];
 		if (step->reads >> i & 1) {
@@ -256,7 +306,7 @@ static void become_visible(struct detector *d, const struct order_event *event, 
 	if (!step->kernel)
 		compare(d, event, &store);
 	remember(d, event, &store);
-	if (synchronises(word, store.writes))
+	if (synchronises(d, step, store.writes))
 		release(d, event->thread, &word->released, !step->locked);
 }
 
@@ -278,12 +328,12 @@ static void access_word(struct detector *d, const struct order_event *event, con
 		now.writes = 0;
 	if (!step->kernel)
 		compare(d, event, &now);
-	if (synchronises(word, step->reads))
+	if (synchronises(d, step, step->reads))
 		acquire(d, event->thread, word->released);
 	if (word->synchronises & step->reads && tells_death(step))
 		acquire(d, event->thread, d->died);
 	remember(d, event, &now);
-	if (synchronises(word, now.writes))
+	if (synchronises(d, step, now.writes))
 		release(d, event->thread, &word->released, !step->locked);
 }
 
@@ -541,8 +591,10 @@ static void forget(struct detector *d)
 	for (uint32_t i = 0; i < d->accesses->words.count; i++) {
 		struct race_word *word = &d->words[i];
 		free(word->released);
-		*word = (struct race_word){
-		        .synchronises = word->synchronises, .spins = word->spins, .writer = NO_THREAD};
+		*word = (struct race_word){.synchronises = word->synchronises,
+		        .spins = word->spins,
+		        .atomic = word->atomic,
+		        .writer = NO_THREAD};
 	}
 	for (uint32_t i = 0; i < d->handed.count; i++)
 		free(d->handed.items[i]);
@@ -568,28 +620,62 @@ static void forget(struct detector *d)
 	free(d->next_freed);
 }
 
+/* All that these instructions access synchronises. */
+static void note_atomic_code(struct detector *d)
+{
+	for (uint32_t t = 0; t < d->threads; t++) {
+		const struct accessing_thread *thread = &d->accesses->threads[t];
+		for (uint32_t i = 0; i < thread->steps.count; i++) {
+			const struct step *step = &thread->steps.items[i];
+			if (step->kind == STEP_ACCESS && index_find(&d->atomic_code, step->pc) != INDEX_NONE)
+				d->words[step->word].synchronises |= step->reads | step->writes;
+		}
+	}
+}
+
+static bool note_pc(struct index *code, uint64_t pc)
+{
+	if (index_find(code, pc) != INDEX_NONE)
+		return false;
+	index_add(code, pc, 0);
+	return true;
+}
+
 /* Those of the racing words that are atomic by their type, or by who accesses them, synchronise; false: none
  * is. */
-static bool find_atomic(struct detector *d, race_atomic *is_atomic, void *context)
+static bool find_atomic(struct detector *d, race_judge *judge, void *context)
 {
-	bool found = false;
+	bool found = false, code = false;
 
-	for (uint32_t i = 0; is_atomic && i < d->races->races.count; i++) {
+	for (uint32_t i = 0; judge && i < d->races->races.count; i++) {
 		const struct race *race = &d->races->races.items[i];
 		const struct step *first = step_at(d, race->first.thread, race->first.step),
 		                  *second = step_at(d, race->second.thread, race->second.step);
 		struct race_word *word = &d->words[first->word];
 		uint8_t bytes = (first->reads | first->writes) & (second->reads | second->writes);
-		if (bytes & ~word->synchronises && is_atomic(context, race->address, first->pc, second->pc)) {
-			word->synchronises |= bytes;
-			found = true;
+		if (!(bytes & ~word->synchronises))
+			continue;
+		enum race_kind kind = judge(context, race->address, first->pc, second->pc);
+		if (kind == RACE_BY_ATOMICS) {
+			found |= note_pc(&d->atomic_accesses, first->pc) |
+			         note_pc(&d->atomic_accesses, second->pc);
+			continue;
 		}
+		if (kind == RACE_PLAIN)
+			continue;
+		if (kind == RACE_BY_ATOMIC_TYPE)
+			code |= note_pc(&d->atomic_code, first->pc) | note_pc(&d->atomic_code, second->pc);
+		word->synchronises |= bytes;
+		word->atomic |= bytes;
+		found = true;
 	}
+	if (code)
+		note_atomic_code(d);
 	return found;
 }
 
 void races_find(struct races *races, const struct accesses *accesses, const struct order *order,
-        race_atomic *is_atomic, void *context)
+        race_judge *judge, void *context)
 {
 	struct detector d = {.accesses = accesses,
 	        .order = order,
@@ -611,9 +697,11 @@ void races_find(struct races *races, const struct accesses *accesses, const stru
 		for (uint32_t i = 0; i < order->events.count; i++)
 			run_event(&d, &order->events.items[i]);
 		forget(&d);
-	} while (find_atomic(&d, is_atomic, context));
+	} while (find_atomic(&d, judge, context));
 	if (races->races.count)
 		qsort(races->races.items, races->races.count, sizeof *races->races.items, compare_races);
+	index_deinit(&d.atomic_code);
+	index_deinit(&d.atomic_accesses);
 	free(d.words);
 }
 

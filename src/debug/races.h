@@ -9,6 +9,9 @@
  * atomic loads are seen as what they are); the making and the end of threads; futexes; signals that
  * are sent; and what is written to and read from descriptors.
  *
+ * An instruction that loads and stores but is not locked changes nothing atomically: it races also on words
+ * that others use with locked instructions.
+ *
  * To free a block is to store to all of it, if allocations_note_frees has told who did.
  */
 #ifndef BUGNET_DEBUG_RACES_H
@@ -36,12 +39,19 @@ struct races {
 	VECTOR(struct race) races; /* most suspicious first */
 };
 
-/* Says of an address in a race whether it is atomic, by its type or by the instructions that access it: then
- * accesses to it are none, but synchronise. May be NULL. */
-typedef bool race_atomic(void *context, uint64_t address, uint64_t first_pc, uint64_t second_pc);
+/* Says of a race whether it is one. */
+enum race_kind {
+	RACE_PLAIN,
+	RACE_OF_ATOMIC, /* the address is atomic by its type: accesses to it are none, but synchronise; */
+	RACE_BY_ATOMIC_TYPE, /* and so is all that these instructions access; */
+	RACE_BY_ATOMICS,     /* these two instructions do, and not what else accesses the same */
+};
 
+typedef enum race_kind race_judge(void *context, uint64_t address, uint64_t first_pc, uint64_t second_pc);
+
+/* The judge may be NULL. */
 void races_find(struct races *races, const struct accesses *accesses, const struct order *order,
-        race_atomic *is_atomic, void *context);
+        race_judge *judge, void *context);
 void races_deinit(struct races *races);
 
 #endif
