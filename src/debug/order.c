@@ -587,11 +587,9 @@ static void come_from_outside(struct search *s, const struct step *load)
 	word->stored = true;
 }
 
-/* Has any thread ever stored this, or was it there from the start? */
+/* Has any thread ever stored this? */
 static bool was_stored(const struct search *s, const struct step *load)
 {
-	if (s->accesses->initial && !differs(load, s->accesses->initial[load->word], 0xff))
-		return true;
 	if (!values_may_have(s, load))
 		return false;
 	for (uint32_t v = s->words[load->word].first_visitor; v; v = s->visitors.items[v - 1].next_of_word) {
@@ -605,6 +603,14 @@ static bool was_stored(const struct search *s, const struct step *load)
 	return false;
 }
 
+/* Or was it there from the start? Then an order may explain it; but it may as well come from outside again.
+ */
+static bool has_source(const struct search *s, const struct step *load)
+{
+	return (s->accesses->initial && !differs(load, s->accesses->initial[load->word], 0xff)) ||
+	       was_stored(s, load);
+}
+
 struct visitor *visitor_of(struct search *s, uint32_t word, uint32_t thread)
 {
 	return &s->visitors.items[visitor_for(s, word, thread)];
@@ -616,7 +622,7 @@ static bool show_own_stores(struct search *s, uint32_t thread, const struct step
 	const struct runner *runner = &s->runners[thread];
 	struct view view = view_of(s, thread, load->word);
 
-	if (!differs(load, view.value, view.own) || runner->forced || !was_stored(s, load))
+	if (!differs(load, view.value, view.own) || runner->forced || !has_source(s, load))
 		return true;
 	for (uint32_t i = runner->delayed.count; i > runner->seen; i--) {
 		const struct step *store = step_at(s, thread, runner->delayed.items[i - 1]);
@@ -634,12 +640,12 @@ static bool await_value(struct search *s, uint32_t thread, uint32_t number)
 	struct goal goal = {.reason = GOAL_STORE};
 
 	if (s->runners[thread].forced)
-		return was_stored(s, load) && reconsider_load(s, thread, number, false);
+		return has_source(s, load) && reconsider_load(s, thread, number, false);
 	if (find_store(s, thread, load, OF_THE_FREE, &goal.thread, &goal.until) && can_go_on(s, &goal)) {
 		push_goal(s, goal);
 		return true;
 	}
-	if (!was_stored(s, load))
+	if (!has_source(s, load))
 		return false;
 	bool coming = find_store(s, thread, load, OF_ANYBODY, &goal.thread, &goal.until);
 	return (coming && !can_go_on(s, &goal) && break_circle(s, goal.thread, NULL)) ||
