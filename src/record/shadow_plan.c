@@ -27,27 +27,31 @@
 static const struct range insisted_on[] = {{0, 0x10007fff8000}, {0x600000000000, 0x640000000000}};
 static const struct range folded = {FOLD - BELOW, FOLD + 0x10007fff8000};
 
-static void add_window(struct shadow_plan *plan, uint64_t start, uint64_t end)
-{
-	if (end > USER_END)
-		end = USER_END;
-	for (unsigned i = 0; i < plan->window_count; i++) {
-		struct range *window = &plan->windows[i];
-		if (start < window->end && window->start < end) {
-			if (start < window->start)
-				window->start = start;
-			if (end > window->end)
-				window->end = end;
-			return;
-		}
-	}
-	if (plan->window_count < MAX_WINDOWS)
-		plan->windows[plan->window_count++] = (struct range){start, end};
-}
-
 static bool overlap(struct range a, struct range b)
 {
 	return a.start < b.end && b.start < a.end;
+}
+
+/* Takes in those that it overlaps, one after the other: what came of the first may reach the next. */
+static void add_window(struct shadow_plan *plan, uint64_t start, uint64_t end)
+{
+	struct range window = {start, end > USER_END ? USER_END : end};
+
+	for (unsigned i = 0; i < plan->window_count;) {
+		struct range other = plan->windows[i];
+		if (!overlap(window, other)) {
+			i++;
+			continue;
+		}
+		if (other.start < window.start)
+			window.start = other.start;
+		if (other.end > window.end)
+			window.end = other.end;
+		plan->windows[i] = plan->windows[--plan->window_count];
+		i = 0;
+	}
+	if (plan->window_count < MAX_WINDOWS)
+		plan->windows[plan->window_count++] = window;
 }
 
 static bool is_insisted_on(struct range range)

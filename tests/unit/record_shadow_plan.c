@@ -62,6 +62,30 @@ static void test_room_for_all(void **state)
 	}
 }
 
+/* What can be anywhere and has no interpreter lies among the libraries, and now and then close below the
+ * stack. */
+static void test_windows_are_apart(void **state)
+{
+	struct rng random = rng_stream(3, 0);
+	struct shadow_plan plan;
+	struct maps maps = {0};
+
+	(void)state;
+	for (unsigned n = 0; n < LAYOUTS; n++) {
+		uint64_t stack = 0x7fffffffe000ul - rng_next(&random) % (1ul << 34);
+		uint64_t library = stack - (1ul << 30) - rng_next(&random) % (1ul << 37);
+		uint64_t low = (library + rng_next(&random) % (1ul << 24)) & ~0xffful;
+
+		shadow_plan(&plan, &maps, library & ~0xffful, stack & ~0xffful, low, low + (1 << 20));
+		for (unsigned i = 0; i < plan.window_count; i++) {
+			for (unsigned k = 0; k < i; k++)
+				assert_false(overlap(plan.windows[i], plan.windows[k]));
+		}
+		for (unsigned thread = 1; thread < plan.thread_count; thread++)
+			check_apart(&plan, thread);
+	}
+}
+
 static void test_room_for_sanitizers(void **state)
 {
 	struct rng random = rng_stream(2, 0);
@@ -84,6 +108,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_room_for_all),
+	        cmocka_unit_test(test_windows_are_apart),
 	        cmocka_unit_test(test_room_for_sanitizers),
 	};
 
