@@ -275,8 +275,27 @@ policies() {
 	policy error-1 error yes false
 	policy name SIGUSR1 yes sh -c 'kill -USR1 $$'
 	policy other-name SIGUSR1 no sh -c 'kill -SEGV $$'
+	policy number 10 yes sh -c 'kill -USR1 $$'
+	policy real-time SIGRTMIN+1 yes bash -c 'kill -RTMIN+1 $$'
 	policy exit exit=7,SIGBUS yes sh -c 'exit 7'
 	policy other-exit exit=7,SIGBUS no sh -c 'exit 8'
+}
+
+# Several ends, each by an option of its own, in a file whose name a shell would take apart: the command that is told opens it.
+several() {
+	local name=ring/several command
+	rm -f "$work/it's"*.bug
+	capture bugnet "$BUGNET" record --save-on exit=3 --save-on SIGUSR1 -o "$work/it's \$1.bug" -- sh -c 'exit 3'
+	command=$(sed -n 's/.*open it with //p' "$work/bugnet.err")
+	if [ "$(PATH=$(dirname "$BUGNET"):$PATH eval "${command:-false} --check" 2>&1 | tail -n1)" != exact ]; then
+		failed $name "this does not open it: $command" "$work/bugnet.err"
+	elif ! "$BUGNET" events --from 0.1M --to 1G "$work/it's \$1.bug" >"$work/several" 2>&1; then
+		failed $name "positions with units" "$work/several"
+	elif ! gcc -std=c89 -pedantic-errors -Wall -Werror -fsyntax-only -x c "$root/include/bugnet/bugnet.h" 2>"$work/several"; then
+		failed $name "bugnet.h is not for C89" "$work/several"
+	else
+		ok $name
+	fi
 }
 
 # make_group: a control group for memory, as $group, with the limit of $1 bytes; $kills: the file that counts who was killed in it.
@@ -692,7 +711,7 @@ for test in small bounds set-of-work leaning code memory save-progress; do
 done
 deaths
 policies
-for test in oom locked wish lists control callers terminated; do
+for test in several oom locked wish lists control callers terminated; do
 	wanted $test && $test
 done
 wanted trim && trimmed trim '--interval 2M' ''

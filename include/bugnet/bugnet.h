@@ -19,15 +19,15 @@
 
 #if defined(__x86_64__)
 /* `why` is told by `bugnet info`. Returns 1 if the program is recorded and a file is being made, else 0. */
-static inline int bugnet_save(const char *why)
+static __inline__ int bugnet_save(const char *why)
 {
 	unsigned a = BUGNET_LEAF, b = 0, c = BUGNET_LEAF_SAVE, d = 0;
 
-	__asm__ volatile("cpuid" : "+a"(a), "+b"(b), "+c"(c), "+d"(d) : "D"(why) : "memory");
+	__asm__ __volatile__("cpuid" : "+a"(a), "+b"(b), "+c"(c), "+d"(d) : "D"(why) : "memory");
 	return a == BUGNET_LEAF && b == BUGNET_SIGNATURE && c == 1;
 }
 #else
-static inline int bugnet_save(const char *why)
+static __inline__ int bugnet_save(const char *why)
 {
 	(void)why;
 	return 0;

@@ -94,6 +94,15 @@ static bool store(
 	case OPTION_FLAG:
 		*(bool *)place = true;
 		return true;
+	case OPTION_LIST:
+		if (value && *(const char **)place) {
+			char *list;
+			if (asprintf(&list, "%s,%s", *(const char **)place, value) < 0)
+				abort();
+			*(const char **)place = list;
+			return true;
+		}
+		/* fall through */
 	case OPTION_TEXT:
 	case OPTION_PORT:
 		if (value) {
@@ -108,8 +117,13 @@ static bool store(
 		}
 		break;
 	case OPTION_SIZE:
+	case OPTION_SIZE_OR_NONE:
 		if (!value)
 			break;
+		if (option->type == OPTION_SIZE_OR_NONE && strcmp(value, "0") == 0) {
+			*(uint64_t *)(void *)place = 0;
+			return true;
+		}
 		if (parse_size(value, (uint64_t *)(void *)place))
 			return true;
 		error_print(command->name,

@@ -16,11 +16,13 @@
 struct command;
 
 enum option_type {
-	OPTION_FLAG, /* bool, set to true */
-	OPTION_TEXT, /* const char *, set to the value, which stays in argv */
-	OPTION_PATH, /* the same, and it is not empty */
-	OPTION_SIZE, /* uint64_t: bytes, with K, M or G */
-	OPTION_PORT, /* const char *: the next word if that is a number, else "0" */
+	OPTION_FLAG,         /* bool, set to true */
+	OPTION_TEXT,         /* const char *, set to the value, which stays in argv */
+	OPTION_LIST,         /* the same; given more than once, all values with commas between them */
+	OPTION_PATH,         /* as OPTION_TEXT, and it is not empty */
+	OPTION_SIZE,         /* uint64_t: bytes, with K, M or G */
+	OPTION_SIZE_OR_NONE, /* the same, or 0 */
+	OPTION_PORT,         /* const char *: the next word if that is a number, else "0" */
 };
 
 struct option_spec {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cli/error.h"
+#include "cli/interval.h"
 #include "cli/shared_options.h"
 
 /* Digits only: no sign, no space, nothing behind them. */
@@ -40,6 +41,19 @@ bool number_parse(const char *command, const char *option, const char *text, uin
 	return true;
 }
 
+/* 20M, as lengths of intervals are written. */
+static bool read_position(const char *text, uint64_t *number)
+{
+	uint64_t instructions = 0, time = 0;
+
+	if (read_number(text, number))
+		return true;
+	if (!interval_parse(text, &instructions, &time) || time)
+		return false;
+	*number = instructions;
+	return true;
+}
+
 /* Positions and threads are in the listing of 'bugnet info'. */
 static bool parse_listed(
         const char *command, const char *option, const char *text, uint64_t most, uint64_t *number)
@@ -48,7 +62,7 @@ static bool parse_listed(
 
 	if (!text)
 		return true;
-	if (!read_number(text, &value) || value > most) {
+	if (!(most == UINT64_MAX ? read_position(text, &value) : read_number(text, &value)) || value > most) {
 		error_print(command,
 		        "option '--%s': '%s' is no number%s; 'bugnet info' lists threads and positions",
 		        option, text, value > most ? " that can be" : "");

@@ -61,9 +61,9 @@ bool program_check(
 		return false;
 	}
 	error_print(command, "%s", report.message);
-	*status = verdict == ELF_NOT_FOUND ? STATUS_NOT_FOUND
-	          : verdict == ELF_LIMIT   ? STATUS_FAILED
-	                                   : STATUS_CANNOT_RUN;
+	/* As shells have it, where a file that is needed is missing, whichever it is. */
+	bool missing = verdict == ELF_NOT_FOUND || verdict == ELF_NO_INTERPRETER || verdict == ELF_NO_LOADER;
+	*status = missing ? STATUS_NOT_FOUND : verdict == ELF_LIMIT ? STATUS_FAILED : STATUS_CANNOT_RUN;
 	return false;
 }
 

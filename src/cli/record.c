@@ -26,6 +26,7 @@
 #include "record/recorder.h"
 #include "record/start_watch.h"
 #include "record/supervisor.h"
+#include "recording/amount.h"
 #include "recording/names.h"
 #include "recording/progress.h"
 
@@ -76,7 +77,7 @@ static const struct option_spec record_options[] = {
         },
         {
                 .name = "ring",
-                .type = OPTION_SIZE,
+                .type = OPTION_SIZE_OR_NONE,
                 .offset = offsetof(struct record_values, ring),
                 .value = "SIZE",
                 .help = "keep what was last in so much memory (64M); 0: everything, in the file",
@@ -103,14 +104,14 @@ static const struct option_spec record_options[] = {
         },
         {
                 .name = "save-on",
-                .type = OPTION_TEXT,
+                .type = OPTION_LIST,
                 .offset = offsetof(struct record_values, save_on),
                 .value = "END",
                 .help = "ends that are saved: signal, error, always (the default), never, SIGNAME, exit=N",
         },
         {
                 .name = "save-on-syscall",
-                .type = OPTION_TEXT,
+                .type = OPTION_LIST,
                 .offset = offsetof(struct record_values, save_on_syscall),
                 .value = "CALL",
                 .help = "save before such calls, and go on: names, with a first argument as in write:2",
@@ -248,6 +249,17 @@ static bool set_ring(const struct record_values *values, struct recorder_options
 	                : values->ring != UINT64_MAX ? values->ring
 	                : values->memory             ? budget_share(values->memory).ring
 	                                             : RECORDER_DEFAULT_RING;
+	uint64_t there_is = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	char most[AMOUNT_TEXT_SIZE];
+	if (values->all && values->ring != UINT64_MAX && values->ring) {
+		error_print("record", "options '--ring' and '--all' exclude each other; give one of them");
+		return false;
+	}
+	if (options->ring > there_is) {
+		error_print("record", "option '--ring': this machine has %s of memory; give less, or '--all'",
+		        size_text(there_is, most));
+		return false;
+	}
 	if (!options->ring || options->ring >= RECORDER_LEAST_RING)
 		return true;
 	error_print("record", "option '--ring': too small; give %s or more, or 0 to keep everything", "1M");
@@ -286,8 +298,9 @@ static bool set_slowdown(const char *text, struct recorder_options *options)
 	        (*text >= '0' && *text <= '9' && !*end && options->slowdown > 1 && options->slowdown < 1e6))
 		return true;
 	error_print("record",
-	        "option '--max-slowdown': '%s' is not possible; give how many times slower the program may "
-	        "become, such as 5",
+	        "option '--max-slowdown': '%s' is not possible: recording makes every program slower; give "
+	        "how "
+	        "many times slower it may become, more than 1, such as 5",
 	        text);
 	return false;
 }

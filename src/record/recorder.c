@@ -1,5 +1,6 @@
 #include "record/recorder.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <signal.h>
@@ -92,7 +93,8 @@ static const char *name_of(const struct recorder *recorder, const char *path)
 	const char *directory = recorder->options->directory;
 	size_t size = strlen(directory);
 
-	return strncmp(path, directory, size) == 0 && path[size] == '/' ? path + size + 1 : path;
+	return *directory && strncmp(path, directory, size) == 0 && path[size] == '/' ? path + size + 1
+	                                                                              : path;
 }
 
 /* In one write, so that the program's own output does not come in between. */
@@ -205,7 +207,15 @@ struct recorder *recorder_create(const struct recorder_options *options, char *w
 		return NULL;
 	}
 	recorder->options = options;
-	if (writer_init(&recorder->writer, options->path, 0)) {
+	enum recording_status status = writer_init(&recorder->writer, options->path, 0);
+	int number = recorder->writer.error.number;
+	if (status && options->ring && (number == ENOSPC || number == EDQUOT)) {
+		/* Nothing is written before something happens, and then there may be room. */
+		say("bugnet: warning: %s: %s; what is recorded can only be saved when there is room\n",
+		        name_of(recorder, options->path), strerror(number));
+		return recorder;
+	}
+	if (status) {
 		char reason[256];
 		snprintf(why, why_size, "cannot write %s: %s; give another path with -o", options->path,
 		        recording_error_text(&recorder->writer.error, reason, sizeof reason));
@@ -587,14 +597,37 @@ static enum recording_status write_end(struct recorder *recorder, const struct s
 	return status;
 }
 
+/* The command that opens it, as a shell takes it; to be freed. NULL: no memory. */
+static char *command_for(const char *name)
+{
+	static const char plain[] =
+	        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%+,-./:=@_";
+	char *text = malloc(4 * strlen(name) + 64), *end = text;
+
+	if (!text)
+		return NULL;
+	if (*name != '-' && !name[strspn(name, plain)]) {
+		sprintf(text, "'bugnet replay %s'", name);
+		return text;
+	}
+	end += sprintf(end, "bugnet replay '%s", *name == '-' ? "./" : "");
+	for (; *name; name++)
+		end += sprintf(end, *name == '\'' ? "'\\''" : "%c", *name);
+	sprintf(end, "'");
+	return text;
+}
+
 static void say_saved(const struct recorder *recorder, const struct save_outcome *outcome)
 {
 	char instructions[AMOUNT_TEXT_SIZE], size[AMOUNT_TEXT_SIZE];
 	const char *name = name_of(recorder, outcome->path);
+	char *command = command_for(name);
 
-	say("bugnet: saved %s: %s instructions, %u thread%s, %s; open it with 'bugnet replay %s'\n", name,
+	say("bugnet: saved %s: %s instructions, %u thread%s, %s; open it with %s\n", name,
 	        amount_text(outcome->instructions, instructions), outcome->threads,
-	        outcome->threads == 1 ? "" : "s", size_text(outcome->size, size), name);
+	        outcome->threads == 1 ? "" : "s", size_text(outcome->size, size),
+	        command ? command : "'bugnet replay'");
+	free(command);
 }
 
 static void say_damaged(const struct scribe_result *result)

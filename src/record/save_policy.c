@@ -23,9 +23,38 @@ static bool parse_exit(struct save_policy *policy, const char *text)
 	return true;
 }
 
+/* 15, SIGRTMIN+1, RTMAX-2, as kill(1) has them; 0: none of these. */
+static uint32_t parse_number(const char *word)
+{
+	long base = 0, number = 0;
+	char *end = (char *)word;
+
+	if (!strncasecmp(word, "SIG", 3))
+		word += 3;
+	if (!strncasecmp(word, "RTMIN", 5))
+		base = SIGRTMIN;
+	else if (!strncasecmp(word, "RTMAX", 5))
+		base = SIGRTMAX;
+	if (base && !word[5])
+		return (uint32_t)base;
+	if (base && word[5] != (base == SIGRTMIN ? '+' : '-'))
+		return 0;
+	const char *digits = base ? word + 6 : word;
+	if (*digits >= '0' && *digits <= '9')
+		number = strtol(digits, &end, 10);
+	number = base == SIGRTMAX ? base - number : base + number;
+	return *end || number < (base ? SIGRTMIN : 1) || number > SIGNALS ? 0 : (uint32_t)number;
+}
+
 static bool parse_signal(struct save_policy *policy, const char *word)
 {
 	char name[NAME_TEXT_SIZE];
+	uint32_t given = parse_number(word);
+
+	if (given) {
+		policy->signals |= UINT64_C(1) << (given - 1);
+		return true;
+	}
 
 	for (uint32_t number = 1; number <= SIGNALS; number++) {
 		signal_name(number, name);

@@ -15,8 +15,8 @@ struct save_policy {
 };
 
 /*
- * Words separated by commas: always, never, signal, error, a signal's name with or without "SIG",
- * exit=N. False with what is wrong in `why`.
+ * Words separated by commas: always, never, signal, error, a signal's name with or without "SIG" or its
+ * number, exit=N. False with what is wrong in `why`.
  */
 bool save_policy_parse(struct save_policy *policy, const char *text, char *why, size_t why_size);
 

@@ -193,7 +193,9 @@ static bool try_create(struct target *target, const struct segment_layout *layou
 		return false;
 	int error = memory_open(&target->memory, target->pid);
 	if (error)
-		return fail_because(why, why_size, "cannot open its memory: %s", strerror(-error));
+		return fail_because(why, why_size, "cannot open its memory: %s%s", strerror(-error),
+		        access("/proc/self/maps", F_OK) < 0 ? "; mount /proc with 'mount -t proc proc /proc'"
+		                                            : "");
 	target->space =
 	        inject_at(target->pid, &target->memory, layouts, count, THREADS, &options, why, why_size);
 	return target->space != NULL;
