@@ -41,12 +41,15 @@ static void positions(void **state)
 	assert_true(range.to == UINT64_MAX);
 	assert_true(parse("4", "4", "0", &range));
 	assert_int_equal(range.to, 4);
+	assert_true(parse("7K", "20.5M", NULL, &range));
+	assert_int_equal(range.from, 7000);
+	assert_int_equal(range.to, 20500000);
 }
 
 static void wrong_positions(void **state)
 {
 	static const char *const wrong[] = {
-	        "", "x", "-1", "+1", " 1", "1 ", "1:2", "18446744073709551616", "1K", "0x10"};
+	        "", "x", "-1", "+1", " 1", "1 ", "1:2", "18446744073709551616", "1s", "0x10"};
 	struct position_range range;
 
 	(void)state;
@@ -56,6 +59,7 @@ static void wrong_positions(void **state)
 		assert_false(parse(NULL, NULL, wrong[i], &range));
 	}
 	assert_false(parse(NULL, NULL, "4294967295", &range));
+	assert_false(parse(NULL, NULL, "1K", &range));
 	assert_false(parse("9", "5", NULL, &range));
 }
 
