@@ -406,7 +406,8 @@ def line_of(pc):
 	while block is not None and block.function is None:
 		block = block.superblock
 	sal = gdb.find_pc_line(pc)
-	name = block.function.name if block is not None else "<" + gdb.execute(f"info symbol {pc}", to_string=True).split(" in ")[0].strip() + ">"
+	symbol = gdb.execute(f"info symbol {pc}", to_string=True)
+	name = block.function.name if block is not None else f"{pc:#x}" if symbol.startswith("No symbol") else "<" + symbol.split(" in ")[0].strip() + ">"
 	return f"{name} at {os.path.basename(sal.symtab.filename)}:{sal.line}" if sal.symtab else name
 
 
@@ -640,7 +641,8 @@ class Calls(gdb.Command):
 		except gdb.error as error:
 			raise gdb.GdbError(str(error))
 		here, thread, calls = position(), gdb.selected_thread(), []
-		with disabled([point for point in gdb.breakpoints() if point.enabled]), quiet_signals():
+		tid = thread.ptid[1] # at the end of the recording the thread may be none any more
+		with disabled([point for point in gdb.breakpoints() if point.enabled]), quiet_signals(), untold():
 			breakpoint = gdb.Breakpoint(argument, internal=True)
 			breakpoint.silent, breakpoint.thread = True, thread.num
 			try:
@@ -649,7 +651,7 @@ class Calls(gdb.Command):
 				breakpoint.delete()
 				for call in calls:
 					call.leave()
-				go(str(here), thread.ptid[1])
+				go(str(here), tid)
 				for call in calls:
 					print(f"{call.position:>12}  {call.what}{call.result}")
 

@@ -290,7 +290,7 @@ static void query_threads(struct gdb_session *session)
 /* A command in hex, and its output the same way. */
 static void query_command(struct gdb_session *session, const char *hex)
 {
-	char command[1024], *text = NULL;
+	char command[GDB_PACKET_MAXIMUM / 2], *text = NULL;
 	size_t output;
 
 	if (!gdb_text(&hex, command, sizeof command) || *hex) {

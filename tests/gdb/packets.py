@@ -75,6 +75,7 @@ odd = ["", "m", "mx,1", "m1", "m1,", "m,1", "mffffffffffffffffffff,4", "mfffffff
 for text in odd:
 	client.ask(text)
 	assert client.ask("?") == stop, f"after {text!r}"
+assert client.ask("qRcmd," + ("lines " + "7fffffff0000 7fffffff0001 " * 40).encode().hex()) == b"OK", "a long command"
 client.send(packet("m0," + "f" * 40000))
 client.reply()
 random.seed(int(os.environ.get("SEED", "1")))
