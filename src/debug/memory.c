@@ -313,7 +313,8 @@ static void read_untouched(
 {
 	struct other others[OTHERS];
 	uint32_t count = find_others(d, thread, others);
-	bool whole = is_short(d) && is_whole(d, &d->threads[thread]) && count < OTHERS;
+	bool whole = is_short(d) && is_whole(d, &d->threads[thread]) && count < OTHERS &&
+	             !explorer_is_crowded(d->explorer);
 
 	for (uint32_t i = 0; i < count; i++)
 		whole &= is_whole(d, &d->threads[others[i].thread]);

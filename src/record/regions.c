@@ -664,7 +664,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .low_stack = space->low_stack,
 	        .trace_filter = space->trace_filter,
 	        .trace_stack = space->trace_stack,
-	        .known_map = space->known_map,
+	        .known_table = space->known_table,
 	        .probed = space->probes.count ? is_probed : NULL,
 	};
 }

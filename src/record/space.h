@@ -142,7 +142,7 @@ struct space {
 	enum translate_mode mode;
 	uint64_t trace_filter; /* see struct translate_request */
 	bool trace_stack;      /* the same */
-	uint64_t known_map;    /* the same */
+	uint64_t known_table;  /* the same */
 	bool exact_flags;      /* replay: flags are the program's everywhere, read or not */
 	struct pc_set probes;  /* replay: pcs whose execution is told of, see space_probe */
 	bool whole_state;      /* see struct translate_request */

@@ -499,8 +499,9 @@ static void each_range(const struct explorer *explorer, const struct parked *par
 	snprintf(path, sizeof path, "/proc/%d/maps", parked->pid);
 	FILE *maps = fopen(path, "re");
 	while (maps && fgets(line, sizeof line, maps)) {
-		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && start - KNOWN_MAP > KNOWN_MAP_BYTES &&
-		        !(start >> USER_ADDRESS_BITS) && !is_ours(explorer, start))
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 &&
+		        start - KNOWN_TABLE >= KNOWN_END - KNOWN_TABLE && !(start >> USER_ADDRESS_BITS) &&
+		        !is_ours(explorer, start))
 			see(context, start, end);
 	}
 	if (maps)
@@ -546,37 +547,20 @@ void explorer_each_range(struct explorer *explorer, const struct standing *stand
 	each_range(explorer, touched.parked, see_pages, &touched);
 }
 
-struct alias {
-	uint64_t page;
-	bool found;
-};
-
-static void look_for_alias(void *context, uint64_t start, uint64_t end)
-{
-	struct alias *alias = context;
-	uint64_t at = start + ((alias->page - start) & (KNOWN_MAP_BYTES - 1));
-
-	alias->found |= at == alias->page ? at + KNOWN_MAP_BYTES < end : at < end;
-}
-
-/* Is there other memory whose notes are in the same place? Then nothing can be said. */
-static bool has_alias(const struct explorer *explorer, const struct parked *parked, uint64_t page)
-{
-	struct alias alias = {.page = page};
-
-	each_range(explorer, parked, look_for_alias, &alias);
-	return alias.found;
-}
-
-/* What is known of a page: a note for each byte. */
 static bool read_notes(
         const struct explorer *explorer, struct parked *parked, uint64_t page, uint8_t notes[PAGE])
 {
-	uint64_t at = KNOWN_MAP + (page & (KNOWN_MAP_BYTES - 1));
+	uint64_t region = 0, at;
 
 	open_memory(parked);
-	return !is_ours(explorer, page) && has_page(parked, at) &&
-	       pread(parked->memory, notes, PAGE, (off_t)at) == PAGE && !has_alias(explorer, parked, page);
+	if (page >> USER_ADDRESS_BITS || is_ours(explorer, page) ||
+	        pread(parked->memory, &region, sizeof region,
+	                (off_t)(KNOWN_TABLE + (page >> KNOWN_WINDOW_BITS) * sizeof region)) !=
+	                sizeof region ||
+	        region == KNOWN_ABSENT || region == KNOWN_SHARED)
+		return false;
+	at = region + page % (1ul << KNOWN_WINDOW_BITS);
+	return has_page(parked, at) && pread(parked->memory, notes, PAGE, (off_t)at) == PAGE;
 }
 
 void explorer_read(struct explorer *explorer, const struct standing *standing, uint64_t address, uint8_t *to,
@@ -598,6 +582,11 @@ void explorer_read(struct explorer *explorer, const struct standing *standing, u
 		}
 		done += part;
 	}
+}
+
+bool explorer_is_crowded(const struct explorer *explorer)
+{
+	return explorer->session.target.feed->crowded;
 }
 
 size_t explorer_read_code(

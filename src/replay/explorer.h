@@ -67,6 +67,9 @@ struct place explorer_base(const struct explorer *explorer, uint32_t thread, str
 void explorer_read(struct explorer *explorer, const struct standing *standing, uint64_t address, uint8_t *to,
         uint8_t *known, size_t size);
 
+/* Was so much of it touched that some may be known, and is not told of? */
+bool explorer_is_crowded(const struct explorer *explorer);
+
 /* Memory that the thread has touched since the last keyframe, in ranges of pages, some more than it touched.
  */
 void explorer_each_range(struct explorer *explorer, const struct standing *standing,

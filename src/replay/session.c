@@ -83,7 +83,7 @@ static void begin_trace(struct session *s)
 
 	feed->tracing = FEED_TRACES_ACCESSES | (s->explores ? FEED_TRACES_PATCHES : 0);
 	s->target.space->trace_stack = s->explores;
-	s->target.space->known_map = s->explores ? KNOWN_MAP : 0;
+	s->target.space->known_table = s->explores ? KNOWN_TABLE : 0;
 	feed->knowing = s->explores;
 	feed->trace_epoch = 1;
 	memset(feed->trace_words, 1, sizeof feed->trace_words);

@@ -182,25 +182,26 @@ routine_filtered:
 	shr	$4, %ecx
 	and	$0xfff, %ecx
 	mov	SLOT(SLOT_ADDRESS), %rdx
-	mov	%edx, %edx
-	movabs	$KNOWN_MAP, %r11
-	add	%r11, %rdx
+	shr	$KNOWN_WINDOW_BITS, %rdx
+	movabs	$KNOWN_TABLE, %r11
+	mov	(%r11,%rdx,8), %r11		/* known_appears() puts in another one if there is no region */
+	mov	SLOT(SLOT_ADDRESS), %edx
 2:	sub	$8, %ecx
 	jb	3f
-	movq	$-1, (%rdx)
+	movq	$-1, (%r11,%rdx)
 	add	$8, %rdx
 	jmp	2b
 3:	test	$4, %cl				/* what is left, less 8 */
 	jz	4f
-	movl	$-1, (%rdx)
+	movl	$-1, (%r11,%rdx)
 	add	$4, %rdx
 4:	test	$2, %cl
 	jz	5f
-	movw	$-1, (%rdx)
+	movw	$-1, (%r11,%rdx)
 	add	$2, %rdx
 5:	test	$1, %cl
 	jz	6f
-	movb	$-1, (%rdx)
+	movb	$-1, (%r11,%rdx)
 6:	add	$0x7f, %al			/* overflows if there was one */
 	sahf
 	mov	REGISTER(11), %r11

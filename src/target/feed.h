@@ -212,7 +212,8 @@ struct feed {
 	uint32_t generation; /* of the code cache: grows when code is discarded; never 0 */
 	/* the trace: filled by the stub, taken by the replayer */
 	uint32_t tracing; /* FEED_TRACES_* */
-	uint32_t knowing; /* accesses are noted, see KNOWN_MAP */
+	uint32_t knowing; /* accesses are noted, see KNOWN_TABLE */
+	uint32_t crowded; /* the stub's: not all of them could be, in this process or another one */
 	uint32_t trace_count;
 	uint32_t trace_finished; /* so many have what the access left */
 	uint32_t trace_epoch;    /* counts what orders threads */

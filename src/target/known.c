@@ -1,46 +1,106 @@
 /*
  * Which memory a replayed thread knows, for one who wants to tell that from memory that is zero because
- * nobody touched it: see KNOWN_MAP. Translated code notes plain accesses itself (translate/trace.c).
+ * nobody touched it: see KNOWN_TABLE. Translated code notes plain accesses itself (translate/trace.c).
  */
 #include "target/feed.h"
 #include "target/stub.h"
 
-#define PAGE 0x1000ul
+#define WINDOW (1ul << KNOWN_WINDOW_BITS)
 
-static void map(uint64_t start, uint64_t end)
+static uint64_t *table(void)
 {
-	long at = syscall6(__NR_mmap, (long)start, (long)(end - start), K_PROT_READ | K_PROT_WRITE,
-	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED, -1, 0);
+	return (uint64_t *)KNOWN_TABLE;
+}
 
-	if (at != (long)start)
+/* How many are taken: behind the table, since each process that is parked has its own. */
+static uint64_t *regions(void)
+{
+	return table() + KNOWN_WINDOWS;
+}
+
+static bool map(uint64_t start, uint64_t size, int how)
+{
+	return syscall6(__NR_mmap, (long)start, (long)size, K_PROT_READ | K_PROT_WRITE,
+	               K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | how, -1, 0) == (long)start;
+}
+
+static void map_empty(uint64_t start, uint64_t size)
+{
+	if (!map(start, size, K_MAP_FIXED))
 		stub_panic("no address space to note what is known at", start);
 }
 
-void known_begin(void)
+static void begin(void)
 {
-	if (feed()->knowing)
-		map(KNOWN_MAP, KNOWN_MAP + KNOWN_MAP_BYTES + PAGE);
+	syscall2(__NR_munmap, KNOWN_ABSENT, KNOWN_END - KNOWN_ABSENT);
+	map_empty(KNOWN_TABLE, (KNOWN_WINDOWS + 1) * sizeof *table());
+	for (uint64_t window = 0; window < KNOWN_WINDOWS; window++)
+		table()[window] = KNOWN_ABSENT;
+}
+
+/* The next region that is not memory of the program's. */
+static uint64_t new_region(void)
+{
+	while (*regions() < KNOWN_REGIONS) {
+		uint64_t region = KNOWN_SHARED + ++*regions() * KNOWN_REGION_BYTES;
+		if (map(region, KNOWN_REGION_BYTES, K_MAP_FIXED_NOREPLACE))
+			return region;
+	}
+	feed()->crowded = 1;
+	map_empty(KNOWN_SHARED, KNOWN_REGION_BYTES);
+	return KNOWN_SHARED;
+}
+
+static uint64_t region_of(uint64_t address)
+{
+	uint64_t *region = &table()[address >> KNOWN_WINDOW_BITS & (KNOWN_WINDOWS - 1)];
+
+	if (*region == KNOWN_ABSENT)
+		*region = new_region();
+	return *region;
+}
+
+bool known_appears(uint64_t fault, const struct thread *thread, struct kernel_sigcontext *context)
+{
+	if (!feed()->knowing || fault - KNOWN_ABSENT >= KNOWN_REGION_BYTES || context->r11 != KNOWN_ABSENT)
+		return false;
+	context->r11 = region_of(thread->slots[SLOT_ADDRESS]);
+	return true;
+}
+
+bool known_is_place(uint64_t address)
+{
+	return replaying() && feed()->knowing && address - KNOWN_TABLE < KNOWN_END - KNOWN_TABLE;
 }
 
 void known_forget(uint64_t start, uint64_t end)
 {
-	uint64_t low = start & (KNOWN_MAP_BYTES - 1), size = end - start;
-
-	if (!feed()->knowing || size == 0)
+	if (!feed()->knowing)
 		return;
-	if (size >= KNOWN_MAP_BYTES) {
-		known_begin();
+	if (start == 0 && end == USER_ADDRESS_END) {
+		begin();
 		return;
 	}
-	uint64_t first = low + size < KNOWN_MAP_BYTES ? size : KNOWN_MAP_BYTES - low;
-	map(KNOWN_MAP + low, KNOWN_MAP + low + first);
-	if (first < size)
-		map(KNOWN_MAP, KNOWN_MAP + size - first);
+	for (uint64_t at = start, next; at < end; at = next) {
+		uint64_t region = table()[at >> KNOWN_WINDOW_BITS];
+		next = (at & -WINDOW) + WINDOW;
+		next = next < end ? next : end;
+		if (region != KNOWN_ABSENT)
+			map_empty(region + at % WINDOW, next - at);
+	}
+}
+
+/* Are there notes of the window, and of no other one? */
+static bool has_notes(uint64_t address)
+{
+	uint64_t region = table()[address >> KNOWN_WINDOW_BITS];
+
+	return region != KNOWN_ABSENT && region != KNOWN_SHARED;
 }
 
 static volatile uint8_t *note_of(uint64_t address)
 {
-	return (volatile uint8_t *)(KNOWN_MAP + (address & (KNOWN_MAP_BYTES - 1)));
+	return (volatile uint8_t *)(region_of(address) + address % WINDOW);
 }
 
 void known_note(uint64_t address, uint64_t size)
@@ -65,7 +125,7 @@ static bool is_ours(uint64_t address)
 		if (address - p->segments[i].base < p->segments[i].size)
 			return true;
 	}
-	return address - KNOWN_MAP < KNOWN_MAP_BYTES + PAGE;
+	return known_is_place(address);
 }
 
 uint8_t known_bytes(uint64_t word)
@@ -74,7 +134,7 @@ uint8_t known_bytes(uint64_t word)
 
 	if (!feed()->knowing)
 		return 0xff;
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < 8 && has_notes(word); i++)
 		known |= (uint8_t)((*note_of(word + i) != 0) << i);
 	return known;
 }
@@ -85,7 +145,7 @@ bool known_is(uint64_t address, uint64_t size)
 	        is_ours(address))
 		return false;
 	for (uint64_t at = address; at < address + size; at++) {
-		if (!*note_of(at))
+		if (!has_notes(at) || !*note_of(at))
 			return false;
 	}
 	return true;

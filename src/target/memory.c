@@ -7,7 +7,8 @@
  */
 #include "target/stub.h"
 
-/* The first stretch of ours, of a segment or a shadow, that lies in [start, end); end <= start: none does. */
+/* The first stretch of ours, of a segment, a shadow or a replay's notes, that lies in [start, end); end <=
+ * start: none does. */
 static struct range first_of_ours(uint64_t start, uint64_t end)
 {
 	struct process *p = process();
@@ -18,6 +19,9 @@ static struct range first_of_ours(uint64_t start, uint64_t end)
 		if (from < end && start < to && from < first.start)
 			first = (struct range){from, to};
 	}
+	if (known_is_place(KNOWN_TABLE) && KNOWN_TABLE < end && start < KNOWN_END &&
+	        KNOWN_TABLE < first.start)
+		first = (struct range){KNOWN_TABLE, KNOWN_END};
 	for (uint64_t n = 1; recording() && n < p->memory.threads_ready; n++) {
 		if (thread_is_unfit(n))
 			continue;

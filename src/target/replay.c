@@ -632,6 +632,8 @@ uint64_t replay_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 
 	if (siginfo->code <= 0)
 		return gs_base;
+	if (c->trapno == TRAP_PAGE_FAULT && known_appears(siginfo->address, thread, &context->mcontext))
+		return gs_base;
 	if (c->trapno == TRAP_PAGE_FAULT && memory_appears(siginfo->address))
 		return gs_base;
 	if (c->trapno == TRAP_DEBUG || c->trapno == TRAP_BREAKPOINT || c->trapno == TRAP_OVERFLOW)

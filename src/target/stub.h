@@ -461,9 +461,12 @@ void trace_finish(void);
 void trace_flush(struct thread *thread);
 
 /* ---- known.c ---- */
-/* Nothing is known, in all of memory or in a part of it. */
-void known_begin(void);
+/* Nothing is known any more of a part of memory, or of all: known_forget(0, USER_ADDRESS_END) begins. */
 void known_forget(uint64_t start, uint64_t end);
+/* A fault where the notes of a window are missing: is there a region now, which the code goes on with? */
+bool known_appears(uint64_t fault, const struct thread *thread, struct kernel_sigcontext *context);
+/* Is it where notes are, and so not the program's? */
+bool known_is_place(uint64_t address);
 void known_note(uint64_t address, uint64_t size);
 /* Which bytes of a word are: a bit for each. All of them where nobody notes it. */
 uint8_t known_bytes(uint64_t word);

@@ -163,11 +163,23 @@
 #define TRACE_WORDS_MORE   8
 
 /*
- * In a replay that is to tell which memory is known: a byte for each byte of memory, by the low 32 bits of
- * the address, which is not 0 if it was accessed or logged. It lies where Linux puts no memory by itself.
+ * In a replay that is to tell which memory is known: a byte for each byte of memory, which is not 0 if it was
+ * accessed or logged. Those of 4 GB of the program's addresses, a window, lie side by side in a region; a
+ * table has the address of each window's region. It begins with KNOWN_ABSENT, where there is no memory: the
+ * fault of the first note makes the region. When all are taken, windows share KNOWN_SHARED, whose notes tell
+ * nothing.
+ *
+ * All this lies where Linux puts no memory by itself, and beyond the 46 bits from which JITs choose at
+ * random.
  */
-#define KNOWN_MAP       0x3a5c00000000ul
-#define KNOWN_MAP_BYTES (1ul << 32)
+#define KNOWN_TABLE        0x4a5b00000000ul
+#define KNOWN_WINDOW_BITS  32
+#define KNOWN_WINDOWS      (1ul << (64 - 16 - KNOWN_WINDOW_BITS)) /* of what a word behind bit 32 can tell */
+#define KNOWN_REGION_BYTES ((1ul << KNOWN_WINDOW_BITS) + 0x10000) /* an access may begin at the very end */
+#define KNOWN_REGIONS      1024
+#define KNOWN_ABSENT       0x4a5c00000000ul
+#define KNOWN_SHARED       (KNOWN_ABSENT + KNOWN_REGION_BYTES)
+#define KNOWN_END          (KNOWN_SHARED + (1 + KNOWN_REGIONS) * KNOWN_REGION_BYTES)
 
 /*
  * What ROUTINE_STOP finds in SLOT_DETAIL: the number of the block's counter, and how much that

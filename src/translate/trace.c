@@ -29,14 +29,19 @@
 
 _Static_assert(TRACE_SHIFT == 8, "the filter's index begins with the second byte of the address");
 
+/* movzx ecx, word gs:[SLOT_ADDRESS + byte]: as if the instruction ended so many bytes earlier. */
+static void emit_address_word(struct emitter *emitter, unsigned byte)
+{
+	EMIT(emitter, 0x65, 0x0f, 0xb7, 0x0d);
+	emit_fixup(emitter, FIXUP_SLOT, SLOT_ADDRESS, emit_offset(emitter), 4 - byte);
+	emit_u32(emitter, 0);
+}
+
 static void emit_filter(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
 
-	EMIT(emitter, 0x65, 0x0f, 0xb7, 0x0d); /* movzx ecx, word gs:[rip+x] */
-	/* The slot's second byte: as if the instruction ended one byte earlier. */
-	emit_fixup(emitter, FIXUP_SLOT, SLOT_ADDRESS, emit_offset(emitter), 3);
-	emit_u32(emitter, 0);
+	emit_address_word(emitter, TRACE_SHIFT / 8);
 	emit_spill(emitter, R11, SLOT_R11);
 	emit_record(emitter, instruction->pc, RECORD_RCX | RECORD_R11);
 	emit_number(emitter, R11, lowering->request->trace_filter);
@@ -59,24 +64,28 @@ static unsigned emit_notes(struct emitter *emitter, unsigned at, unsigned size)
 }
 
 /*
- *     mov  rcx, gs:[SLOT_ADDRESS]
- *     mov  ecx, ecx
+ *     movzx ecx, word gs:[SLOT_ADDRESS + 4]   ; the window
  *     mov  gs:[SLOT_R11], r11
- *     mov  r11, map
- *     mov  [r11+rcx], -1                ; as large as the access, at most NOTED_MOST
+ *     mov  r11, table
+ *     mov  r11, [r11+rcx*8]
+ *     mov  ecx, gs:[SLOT_ADDRESS]
+ *     mov  [r11+rcx], -1                      ; as large as the access, at most NOTED_MOST
  *     mov  r11, gs:[SLOT_R11]
  */
 static void emit_known(struct lowering *lowering, const struct instruction *instruction, unsigned size)
 {
 	struct emitter *emitter = lowering->emitter;
 
-	if (!lowering->request->known_map)
+	if (!lowering->request->known_table)
 		return;
-	emit_reload(emitter, RCX, SLOT_ADDRESS);
-	EMIT(emitter, 0x89, 0xc9);
+	emit_address_word(emitter, KNOWN_WINDOW_BITS / 8);
 	emit_spill(emitter, R11, SLOT_R11);
 	emit_record(emitter, instruction->pc, RECORD_RCX | RECORD_R11);
-	emit_number(emitter, R11, lowering->request->known_map);
+	emit_number(emitter, R11, lowering->request->known_table);
+	EMIT(emitter, 0x4d, 0x8b, 0x1c, 0xcb);
+	EMIT(emitter, 0x65, 0x8b, 0x0d);
+	emit_fixup(emitter, FIXUP_SLOT, SLOT_ADDRESS, emit_offset(emitter), 4);
+	emit_u32(emitter, 0);
 	for (unsigned at = 0; at < size && at < NOTED_MOST;)
 		at += emit_notes(emitter, at, size - at);
 	emit_reload(emitter, R11, SLOT_R11);

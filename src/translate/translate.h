@@ -133,8 +133,8 @@ struct translate_request {
 	/* Replay: the address of the filter for accesses to memory that are traced, see runtime.h; 0: none
 	 * is. */
 	uint64_t trace_filter;
-	/* Replay: accesses are noted at this address, see KNOWN_MAP; 0: they are not. */
-	uint64_t known_map;
+	/* Replay: accesses are noted by way of this table, see KNOWN_TABLE; 0: they are not. */
+	uint64_t known_table;
 	/* Accesses of push and call are traced, too. */
 	bool trace_stack;
 	/* Replay: is it to be told that the instruction at pc is executed? Or NULL. */
