@@ -5,10 +5,18 @@
 
 #include "recording/decode.h"
 
+/* A thread's clock, as of the place behind an operation that is no happening, or at a keyframe. */
+struct clock {
+	uint64_t position; /* of the operation, or where the clock is told */
+	uint64_t stamp;
+	bool operation;
+};
+
 struct chronicle_stretch {
 	bool read;
 	uint64_t began; /* monotonic, ns; 0: not known */
 	VECTOR(struct happening) items;
+	VECTOR(struct clock) clocks;
 };
 
 /* ---- reading ---- */
@@ -42,6 +50,8 @@ static void read_order(struct reading *r, uint64_t position, const struct event_
 		                                        .position = position,
 		                                        .time = order->stamp,
 		                                        .time_after = order->stamp});
+	} else if (order->kind == ORDER_CLOCK) {
+		vector_push(&r->stretch->clocks, (struct clock){position, order->stamp, false});
 	} else if (order->kind == ORDER_RETURN && last && last->kind == HAPPENED_CALL) {
 		last->time_after = order->stamp;
 	}
@@ -280,6 +290,109 @@ static bool ends_all(const struct happening *happening)
 	       (happening->kind == HAPPENED_END && happening->end != END_THREAD_EXIT);
 }
 
+/* The stretch that the position lies in. */
+static size_t stretch_of(
+        const struct chronicle *chronicle, const struct chronicle_thread *t, uint64_t position)
+{
+	size_t low = t->first, high = t->end - 1;
+
+	while (low < high) {
+		size_t middle = low + (high - low + 1) / 2;
+		if (first_of(chronicle, middle) <= position)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+void chronicle_note_operation(struct chronicle *chronicle, uint32_t thread, uint64_t position)
+{
+	const struct chronicle_thread *t = chronicle_thread(chronicle, thread);
+	struct chronicle_stretch *stretch = stretch_at(chronicle, stretch_of(chronicle, t, position));
+
+	vector_push(&stretch->clocks, (struct clock){position, 0, true});
+}
+
+static int compare_clocks(const void *a, const void *b)
+{
+	const struct clock *left = a, *right = b;
+
+	if (left->position != right->position)
+		return left->position < right->position ? -1 : 1;
+	return left->operation - right->operation;
+}
+
+/* Each has the next number, unless a happening at its position is itself, with another one. */
+static void stamp_stretch(struct chronicle_stretch *stretch)
+{
+	uint32_t item = 0, kept = 0;
+	uint64_t clock = 0;
+
+	if (stretch->clocks.count)
+		qsort(stretch->clocks.items, stretch->clocks.count, sizeof *stretch->clocks.items,
+		        compare_clocks);
+	for (uint32_t i = 0; i < stretch->clocks.count; i++) {
+		struct clock next = stretch->clocks.items[i];
+		const struct happening *items = stretch->items.items;
+		bool told = false;
+		while (item < stretch->items.count && items[item].position < next.position)
+			clock = items[item++].time_after;
+		/* Signals come before the instruction, and its own stamp, if the log tells it, behind these.
+		 */
+		while (next.operation && item < stretch->items.count &&
+		        items[item].position == next.position &&
+		        (items[item].kind == HAPPENED_SIGNAL || items[item].kind == HAPPENED_ORDER)) {
+			told = items[item].kind == HAPPENED_ORDER;
+			clock = items[item++].time_after;
+		}
+		if (told)
+			continue;
+		clock = next.operation ? clock + 1 : next.stamp;
+		stretch->clocks.items[kept++] = (struct clock){next.position, clock, next.operation};
+	}
+	stretch->clocks.count = kept;
+}
+
+void chronicle_stamp_operations(struct chronicle *chronicle, bool all_noted)
+{
+	for (size_t i = 0; i < chronicle->recorded->timeline.count; i++) {
+		if (all_noted)
+			stamp_stretch(stretch_at(chronicle, i));
+		else
+			chronicle->stretches[i].clocks.count = 0;
+	}
+}
+
+/* How many clocks of the stretch are before the position. */
+static uint32_t clocks_before(const struct chronicle_stretch *stretch, uint64_t position)
+{
+	uint32_t low = 0, high = stretch->clocks.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (stretch->clocks.items[middle].position < position)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The last one's stamp; 0: there is none. */
+static uint64_t clock_before(struct chronicle *chronicle, uint32_t thread, uint64_t position)
+{
+	const struct chronicle_thread *t = chronicle_thread(chronicle, thread);
+
+	for (size_t i = t ? stretch_of(chronicle, t, position) + 1 : 0; t && i-- > t->first;) {
+		const struct chronicle_stretch *stretch = stretch_at(chronicle, i);
+		uint32_t count = clocks_before(stretch, position);
+		if (count)
+			return stretch->clocks.items[count - 1].stamp;
+	}
+	return 0;
+}
+
 uint64_t chronicle_time(struct chronicle *chronicle, uint32_t thread, struct place place)
 {
 	const struct happening *end = chronicle_end(chronicle, thread);
@@ -289,22 +402,76 @@ uint64_t chronicle_time(struct chronicle *chronicle, uint32_t thread, struct pla
 		return CHRONICLE_ALWAYS;
 	const struct happening *last =
 	        chronicle_previous(chronicle, thread, place.position + (place.signals > 0));
+	uint64_t clock = clock_before(chronicle, thread, place.position);
 	if (last)
-		return last->time_after;
+		return last->time_after > clock ? last->time_after : clock;
+	if (clock)
+		return clock;
 	const struct happening *next = chronicle_next(chronicle, thread, place.position);
 	return next && next->time ? next->time - 1 : 0;
+}
+
+/* How many have no later stamp: they only grow. */
+static uint32_t clocks_until(const struct chronicle_stretch *stretch, uint64_t time)
+{
+	uint32_t low = 0, high = stretch->clocks.count;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (stretch->clocks.items[middle].stamp <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The first operation among the clocks at or behind the position, with a stamp above `time`; NULL: none. */
+static const struct clock *next_operation(
+        struct chronicle *chronicle, uint32_t thread, uint64_t position, uint64_t time)
+{
+	const struct chronicle_thread *t = chronicle_thread(chronicle, thread);
+
+	for (size_t i = t ? stretch_of(chronicle, t, position) : 0; t && i < t->end; i++) {
+		const struct chronicle_stretch *stretch = stretch_at(chronicle, i);
+		uint32_t before = clocks_before(stretch, position), until = clocks_until(stretch, time);
+		for (uint32_t k = before > until ? before : until; k < stretch->clocks.count; k++) {
+			if (stretch->clocks.items[k].operation)
+				return &stretch->clocks.items[k];
+		}
+	}
+	return NULL;
+}
+
+struct chronicle_stamped chronicle_next_stamped(
+        struct chronicle *chronicle, uint32_t thread, uint64_t position)
+{
+	const struct happening *next = chronicle_next(chronicle, thread, position);
+	const struct clock *clock = next_operation(chronicle, thread, position, 0);
+
+	if (clock && (!next || clock->position < next->position))
+		return (struct chronicle_stamped){clock->position, clock->stamp};
+	if (!next)
+		return (struct chronicle_stamped){UINT64_MAX, CHRONICLE_ALWAYS};
+	bool ends = next->kind == HAPPENED_END || next->kind == HAPPENED_CUT;
+	return (struct chronicle_stamped){next->position, ends ? CHRONICLE_ALWAYS : next->time};
 }
 
 struct place chronicle_at(struct chronicle *chronicle, uint32_t thread, uint64_t time)
 {
 	const struct happening *happening = chronicle_next(chronicle, thread, 0), *last = happening;
+	const struct clock *operation = next_operation(chronicle, thread, 0, time);
+	uint64_t before = operation ? operation->position : UINT64_MAX;
 
-	for (; happening; happening = chronicle_following(chronicle, thread, happening)) {
+	for (; happening && happening->position <= before;
+	        happening = chronicle_following(chronicle, thread, happening)) {
 		/* It had entered the call, and not come back. */
 		if (happening->time_after > time)
 			return (struct place){happening->position, 0};
 		last = happening;
 	}
+	if (operation)
+		return (struct place){before, 0};
 	return (struct place){last ? last->position : 0, 0};
 }
 
@@ -340,7 +507,7 @@ void chronicle_open(struct chronicle *chronicle, const struct recorded *recorded
 void chronicle_close(struct chronicle *chronicle)
 {
 	for (size_t i = 0; i < chronicle->recorded->timeline.count; i++)
-		vector_free(&chronicle->stretches[i].items);
+		vector_free(&chronicle->stretches[i].items), vector_free(&chronicle->stretches[i].clocks);
 	free(chronicle->stretches);
 	free(chronicle->threads);
 }

@@ -74,10 +74,25 @@ uint64_t chronicle_first(const struct chronicle *chronicle, uint32_t thread);
 const struct happening *chronicle_end(struct chronicle *chronicle, uint32_t thread);
 
 /*
- * The time at a place: what its last system call or signal was stamped with. Time is the same for all
- * threads, but only what was stamped is ordered by it.
+ * Locked instructions are in the log only where their stamps are not the next numbers. Whoever counts the
+ * others notes them here, all of a thread's in their order, and then has them stamped; without that, time
+ * stands still between what the log tells.
+ */
+void chronicle_note_operation(struct chronicle *chronicle, uint32_t thread, uint64_t position);
+void chronicle_stamp_operations(struct chronicle *chronicle, bool all_noted); /* else they are forgotten */
+
+/*
+ * The time at a place: what its last system call, signal or locked instruction was stamped with. Time is the
+ * same for all threads, but only what was stamped is ordered by it.
  */
 uint64_t chronicle_time(struct chronicle *chronicle, uint32_t thread, struct place place);
+/* The next that is stamped at or behind the position: its position, and its time, which is CHRONICLE_ALWAYS
+ * if nothing is but an end. */
+struct chronicle_stamped {
+	uint64_t position, time;
+};
+struct chronicle_stamped chronicle_next_stamped(
+        struct chronicle *chronicle, uint32_t thread, uint64_t position);
 /* Where another thread is then: before the first thing that is stamped with a later time. */
 struct place chronicle_at(struct chronicle *chronicle, uint32_t thread, uint64_t time);
 #define CHRONICLE_ALWAYS UINT64_MAX

@@ -1,5 +1,6 @@
 #include "debug/debugger.h"
 #include "debug/debugger_private.h"
+#include "debug/operations.h"
 #include "debug/present.h"
 #include "debug/writes.h"
 
@@ -872,6 +873,7 @@ bool debugger_open_recording(struct debugger *d, const struct recorded *recorded
 	}
 	if (!d->thread_count)
 		return fail_because(why, why_size, "there is no thread in it");
+	operations_count(d);
 	uint32_t last = d->now ? debugger_find_thread(d, before) : last_thread(d);
 	debugger_move(d, last, d->threads[last].last);
 	for (uint32_t i = 0; d->now && i < d->thread_count; i++) {
