@@ -426,16 +426,14 @@ static uint32_t clocks_until(const struct chronicle_stretch *stretch, uint64_t t
 	return low;
 }
 
-/* The first operation among the clocks at or behind the position, with a stamp above `time`; NULL: none. */
-static const struct clock *next_operation(
-        struct chronicle *chronicle, uint32_t thread, uint64_t position, uint64_t time)
+/* The first operation among the clocks with a later stamp; NULL: none. */
+static const struct clock *first_later(struct chronicle *chronicle, uint32_t thread, uint64_t time)
 {
 	const struct chronicle_thread *t = chronicle_thread(chronicle, thread);
 
-	for (size_t i = t ? stretch_of(chronicle, t, position) : 0; t && i < t->end; i++) {
+	for (size_t i = t ? t->first : 0; t && i < t->end; i++) {
 		const struct chronicle_stretch *stretch = stretch_at(chronicle, i);
-		uint32_t before = clocks_before(stretch, position), until = clocks_until(stretch, time);
-		for (uint32_t k = before > until ? before : until; k < stretch->clocks.count; k++) {
+		for (uint32_t k = clocks_until(stretch, time); k < stretch->clocks.count; k++) {
 			if (stretch->clocks.items[k].operation)
 				return &stretch->clocks.items[k];
 		}
@@ -443,24 +441,10 @@ static const struct clock *next_operation(
 	return NULL;
 }
 
-struct chronicle_stamped chronicle_next_stamped(
-        struct chronicle *chronicle, uint32_t thread, uint64_t position)
-{
-	const struct happening *next = chronicle_next(chronicle, thread, position);
-	const struct clock *clock = next_operation(chronicle, thread, position, 0);
-
-	if (clock && (!next || clock->position < next->position))
-		return (struct chronicle_stamped){clock->position, clock->stamp};
-	if (!next)
-		return (struct chronicle_stamped){UINT64_MAX, CHRONICLE_ALWAYS};
-	bool ends = next->kind == HAPPENED_END || next->kind == HAPPENED_CUT;
-	return (struct chronicle_stamped){next->position, ends ? CHRONICLE_ALWAYS : next->time};
-}
-
 struct place chronicle_at(struct chronicle *chronicle, uint32_t thread, uint64_t time)
 {
 	const struct happening *happening = chronicle_next(chronicle, thread, 0), *last = happening;
-	const struct clock *operation = next_operation(chronicle, thread, 0, time);
+	const struct clock *operation = first_later(chronicle, thread, time);
 	uint64_t before = operation ? operation->position : UINT64_MAX;
 
 	for (; happening && happening->position <= before;

@@ -86,13 +86,6 @@ void chronicle_stamp_operations(struct chronicle *chronicle, bool all_noted); /*
  * same for all threads, but only what was stamped is ordered by it.
  */
 uint64_t chronicle_time(struct chronicle *chronicle, uint32_t thread, struct place place);
-/* The next that is stamped at or behind the position: its position, and its time, which is CHRONICLE_ALWAYS
- * if nothing is but an end. */
-struct chronicle_stamped {
-	uint64_t position, time;
-};
-struct chronicle_stamped chronicle_next_stamped(
-        struct chronicle *chronicle, uint32_t thread, uint64_t position);
 /* Where another thread is then: before the first thing that is stamped with a later time. */
 struct place chronicle_at(struct chronicle *chronicle, uint32_t thread, uint64_t time);
 #define CHRONICLE_ALWAYS UINT64_MAX

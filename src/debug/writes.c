@@ -168,9 +168,12 @@ static uint64_t time_of(struct debugger *d, const struct write *write)
  * later came too late. */
 static uint64_t latest_time(struct debugger *d, const struct write *found)
 {
-	return chronicle_next_stamped(
-	        &d->chronicle, d->threads[found->thread].recorded->id, found->position + 1)
-	        .time;
+	const struct happening *next =
+	        chronicle_next(&d->chronicle, d->threads[found->thread].recorded->id, found->position + 1);
+
+	if (!next || next->kind == HAPPENED_END || next->kind == HAPPENED_CUT)
+		return CHRONICLE_ALWAYS;
+	return next->time;
 }
 
 static bool find_between(struct debugger *d, struct finding *f, struct place from, struct place to,
@@ -266,12 +269,12 @@ static bool find_known(struct debugger *d, uint32_t thread, struct watch what, s
         size_t why_size)
 {
 	struct place here = debugger_place(d, thread), to = d->threads[thread].last;
-	uint64_t next = chronicle_next_stamped(&d->chronicle, d->threads[thread].recorded->id, here.position)
-	                        .position;
+	const struct happening *next =
+	        chronicle_next(&d->chronicle, d->threads[thread].recorded->id, here.position);
 
 	*known = (struct known){.what = what};
-	if (next < to.position)
-		to = (struct place){next, 0};
+	if (next && next->position < to.position)
+		to = (struct place){next->position, 0};
 	if (to.position - here.position > KNOWN_AHEAD)
 		to = (struct place){here.position + KNOWN_AHEAD, 0};
 	return place_compare(here, to) >= 0 ||

@@ -108,9 +108,6 @@ static void test_log(void **state)
 	assert_int_equal(at_time(6), 40);
 	assert_int_equal(at_time(20), 50);
 	assert_int_equal(time_at(SECOND + 1), 23);
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, 11).position, 40);
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, 11).time, 20);
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, SECOND).time, CHRONICLE_ALWAYS);
 	close_made();
 }
 
@@ -146,11 +143,6 @@ static void test_counted(void **state)
 	assert_int_equal(at_time(23), 1050);
 	assert_int_equal(at_time(24), 1100);
 
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, 11).position, 20);
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, 11).time, 7);
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, 31).time, 20);
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, SECOND).time, 24);
-	assert_int_equal(chronicle_next_stamped(&chronicle, 0, 1051).time, CHRONICLE_ALWAYS);
 	close_made();
 }
 
