@@ -2,7 +2,7 @@
 
 #include "target/feed.h"
 
-#define MOST_INSTRUCTIONS (64ul << 20)
+#define MOST_INSTRUCTIONS (256ul << 20)
 #define MOST_THREADS      64
 #define MOST_OPERATIONS   (4u << 20)
 
