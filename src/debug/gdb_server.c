@@ -651,6 +651,19 @@ static void handle_detach(struct gdb_session *session, const char *text)
 	session->child = 0;
 }
 
+/* Those that end in bytes as they are, zeros among them. */
+static bool has_bytes(const char *text)
+{
+	static const char *const packets[] = {
+	        "X", "qXfer:siginfo:write:", GDB_SEARCH_PACKET, "vFile:pwrite:"};
+
+	for (unsigned i = 0; i < sizeof packets / sizeof *packets; i++) {
+		if (strncmp(text, packets[i], strlen(packets[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void handle(struct gdb_session *session, const char *text, size_t size)
 {
 	switch (text[0]) {
@@ -702,7 +715,10 @@ static void handle(struct gdb_session *session, const char *text, size_t size)
 		handle_backwards(session, text + 1);
 		break;
 	case 'q':
-		gdb_query(session, text + 1);
+		if (strncmp(text, GDB_SEARCH_PACKET, strlen(GDB_SEARCH_PACKET)) == 0)
+			gdb_search_packet(session, text, size);
+		else
+			gdb_query(session, text + 1);
 		break;
 	case 'Q':
 		gdb_set(session, text + 1);
@@ -757,8 +773,7 @@ bool gdb_serve(struct debugger *debugger, int fd)
 	while (!session->over && gdb_link_receive(&session->link, text, &size)) {
 		if (session->link.interrupted)
 			session->link.interrupted = false; /* it stands already */
-		else if (strlen(text) == size || text[0] == 'X' ||
-		         strncmp(text, "qXfer:siginfo:write:", 20) == 0)
+		else if (strlen(text) == size || has_bytes(text))
 			handle(session, text, size);
 		else
 			gdb_reply(session, "E01");

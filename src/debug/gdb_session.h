@@ -104,6 +104,11 @@ void gdb_memory_packet(struct gdb_session *session, const char *text);
 /* Of the selected thread, or of the copy in which a function is called; notes which bytes are known. */
 void gdb_memory_read(struct gdb_session *session, uint64_t address, uint8_t *to, uint8_t *known, size_t size);
 
+/* ---- gdb_search.c ---- */
+#define GDB_SEARCH_PACKET "qSearch:memory:"
+/* "qSearch:memory:1000;40;" and the bytes that are looked for. */
+void gdb_search_packet(struct gdb_session *session, const char *packet, size_t packet_size);
+
 /* ---- gdb_query.c ---- */
 void gdb_query(struct gdb_session *session, const char *text);
 void gdb_set(struct gdb_session *session, const char *text);

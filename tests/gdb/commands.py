@@ -34,6 +34,11 @@ expect_error("last visited", "nothing in the recording changes it before")
 expect_error("last 5 + 5", "not in memory")
 expect_error("last", "give an expression")
 
+# What gdb looks for has zeros in it, for the most part.
+expect_in("<visited>", run("find &visited, +sizeof(visited), visited"), "find a number")
+expect_in("<visited>", run("find &visited, +sizeof(visited), (char)visited"), "find a byte")
+expect_in("not found", run("find &visited, +sizeof(visited), (char)1"), "find nothing")
+
 # What the kernel wrote: the status of a file, in printf.
 run("seek end")
 expect_in("write(0x1", run("events"), "events")

@@ -99,6 +99,28 @@ previous = int.from_bytes(bytes.fromhex(client.ask("p10").decode()), "little")
 while b"replaylog:end" not in client.ask("vCont;c"):
 	pass
 
+# Memory that is searched, for bytes as they are: zeros and what is escaped among them, over the end of a page; nothing is where nothing is known.
+def search(start, size, pattern):
+	escaped = re.sub(rb"[#$}*]", lambda special: b"}" + bytes([special.group(0)[0] ^ 0x20]), pattern)
+	return client.ask(f"qSearch:memory:{start:x};{size:x};".encode() + escaped)
+
+
+libraries = client.ask("qXfer:libraries-svr4:read::0,3000").decode()
+boundary = int(re.search(r'libc\.so[^>]* l_addr="0x([0-9a-f]+)"', libraries).group(1), 16) + 0x40000
+code = bytes.fromhex(client.ask(f"m{boundary - 512:x},400").decode())
+for at, size in ((504, 16), (0, 700), (512, 8), (1020, 4)):
+	found = boundary - 512 + code.find(code[at:at + size])
+	assert search(boundary - 512, 1024, code[at:at + size]) == b"1,%x" % found, (at, size)
+assert search(boundary - 512, 1023, code[1000:]) == b"0", "what does not lie in there as a whole"
+for byte in b"\0#$}*":
+	found = code.find(byte)
+	assert search(boundary - 512, 1024, bytes([byte])) == (b"0" if found < 0 else b"1,%x" % (boundary - 512 + found)), byte
+assert search(0, 0x2000, b"\0") == b"0", "where nothing is known"
+assert search(0, 2 ** 64 - 1, b"\0") == b"E01", "nor further on, for long"
+for text in ("qSearch:memory:", "qSearch:memory:0", "qSearch:memory:0;10", "qSearch:memory:0;10;", "qSearch:memory:zz;10;a"):
+	assert client.ask(text) == b"E01", text
+assert client.ask("vFile:pwrite:1,0,a\0b").startswith(b"F-1"), "bytes for a file"
+
 # Files: the recorded program, as it is; none of this machine's others, and no more at once than there is room for.
 program = client.ask("qXfer:exec-file:read::0,fff")[1:]
 number = client.ask("vFile:open:" + program.hex() + ",0,0")
