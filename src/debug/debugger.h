@@ -23,6 +23,8 @@ enum watch_kind { WATCH_WRITE, WATCH_READ, WATCH_ACCESS };
 struct watch {
 	enum watch_kind kind;
 	uint64_t address, size;
+	/* Of who wrote it: bits of the first byte, and of the last one, that are none of a bit-field's. */
+	uint8_t spared_low, spared_high;
 };
 
 enum stop_kind {

@@ -362,8 +362,8 @@ def complete_place(word):
 
 
 class Seek(gdb.Command):
-	"""seek POSITION|N%|TIME|start|end|MARK: go there. Positions are what `when` tells, marks what `mark` made. Times are
-as 1.5s or 20ms since the program began, or as -1s before the end; between keyframes they are about right."""
+	"""seek POSITION|N%|TIME|start|end|MARK: go there. Positions are what `when` tells, or as 20K or 1.5M, marks what `mark` made.
+Times are as 1.5s or 20ms since the program began, or as -1s before the end; between keyframes they are about right."""
 
 	def __init__(self):
 		super().__init__("seek", gdb.COMMAND_RUNNING)
@@ -429,8 +429,7 @@ class Write:
 		start = place.address - self.address
 		if word is None or start < 0 or start + place.size > 8:
 			return "?"
-		data = word.to_bytes(8, "little")[start:start + place.size]
-		return gdb.Value(data, place.type).format_string(max_depth=1)
+		return place.text_of(word.to_bytes(8, "little")[start:start + place.size])
 
 	def where(self):
 		if self.found:
@@ -438,21 +437,82 @@ class Write:
 		return line_of(self.pc)
 
 
+def find_field(kind, name):
+	"""Where a field begins, and of how many bits it is if it is a bit-field, else 0; None: there is none of that name."""
+	for field in kind.strip_typedefs().fields():
+		if not hasattr(field, "bitpos"): # static
+			continue
+		if field.name == name and not field.is_base_class:
+			return field.bitpos, field.bitsize
+		if field.is_base_class or not field.name:
+			inner = find_field(field.type, name)
+			if inner is not None:
+				return field.bitpos + inner[0], inner[1]
+	return None
+
+
+MEMBER = re.compile(r"\s*(?:(?P<object>.*)(?:\.|->))?\s*(?P<name>[A-Za-z_]\w*)\s*", re.DOTALL)
+
+
+def find_bit_field(expression):
+	"""Its first bit, counted from address 0, and their number: gdb has an address for it, but does not tell which bits. None: it is none."""
+	match = MEMBER.fullmatch(expression)
+	if match is None:
+		return None
+	try:
+		if match["object"] is None and not gdb.lookup_symbol(match["name"])[1]:
+			return None
+		parent = gdb.parse_and_eval(match["object"] or "*this")
+		if parent.type.strip_typedefs().code in (gdb.TYPE_CODE_REF, getattr(gdb, "TYPE_CODE_RVALUE_REF", gdb.TYPE_CODE_REF)):
+			parent = parent.referenced_value()
+		if parent.type.strip_typedefs().code not in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
+			parent = gdb.parse_and_eval(f"*({match['object']})")
+		field = find_field(parent.type, match["name"])
+	except (gdb.error, TypeError):
+		return None
+	if field is None or not field[1] or parent.address is None:
+		return None
+	return 8 * int(parent.address) + field[0], field[1]
+
+
 class Place:
 	"""The memory that an expression stands for."""
 
 	def __init__(self, argument):
-		value = gdb.parse_and_eval(argument)
-		if value.address is None:
+		try:
+			value = gdb.parse_and_eval(argument)
+			address = value.address
+		except gdb.error as error:
+			raise gdb.GdbError(str(error))
+		if address is None:
 			raise gdb.GdbError(f"'{argument}' is not in memory")
-		self.address, self.size, self.type = int(value.address), value.type.sizeof, value.type
+		self.address, self.size, self.type = int(address), value.type.sizeof, value.type
+		self.low, self.bits = 0, 0
+		while argument.startswith("(") and argument.endswith(")"):
+			argument = argument[1:-1].strip()
+		first, bits = find_bit_field(argument) or (0, 0)
+		if bits and self.address <= first // 8 and (first + bits + 7) // 8 <= self.address + self.size:
+			self.address, self.low, self.bits = first // 8, first % 8, bits
+			self.size = (self.low + bits + 7) // 8
 
 	def text(self):
-		return f"{self.address:x} {self.size}"
+		"""As the server takes it."""
+		return f"{self.address:x} {self.size}" + (f" {self.low} {8 * self.size - self.low - self.bits}" if self.bits else "")
+
+	def text_of(self, data):
+		"""The value that these bytes are."""
+		if not self.bits:
+			return gdb.Value(data, self.type).format_string(max_depth=1)
+		number = int.from_bytes(data, "little") >> self.low & (1 << self.bits) - 1
+		if number >> self.bits - 1 and int(gdb.Value(-1).cast(self.type)) < 0:
+			number -= 1 << self.bits
+		return gdb.Value(number).cast(self.type).format_string(max_depth=1)
 
 	def value(self):
 		"""What is there now; "?" if that is not known."""
 		try:
+			if self.bits:
+				return self.text_of(memory_now(self.address, self.size)) if is_known(self.address, self.size) else "?"
 			text = gdb.Value(self.address).cast(self.type.pointer()).dereference().format_string(max_depth=1)
 		except gdb.error:
 			return "?"
@@ -516,7 +576,7 @@ class First(WriteCommand):
 
 	def find(self):
 		lines = ask("history " + self.place.text()).splitlines()
-		if not lines:
+		if not lines or lines[0] == "cut":
 			raise gdb.GdbError("nothing in the recording changes it")
 		return Write(lines[0])
 
@@ -535,7 +595,10 @@ class NextWrite(WriteCommand):
 
 
 class History(gdb.Command):
-	"""history EXPRESSION: all values it had in the recording, with positions, threads and lines."""
+	"""history EXPRESSION: all values it had in the recording, with positions, threads and lines. Values that are larger than a word are
+looked at in each of these places, of which there are 200 at most; of the others there is a question mark."""
+
+	LOOKED_AT = 200
 
 	def __init__(self):
 		super().__init__("history", gdb.COMMAND_DATA, gdb.COMPLETE_EXPRESSION)
@@ -543,17 +606,49 @@ class History(gdb.Command):
 	def invoke(self, argument, from_tty):
 		if not argument:
 			raise gdb.GdbError("give an expression that is in memory")
-		place, here = Place(argument), position()
+		place, here, tid = Place(argument), position(), gdb.selected_thread().ptid[1]
 		lines = ask("history " + place.text()).splitlines()
-		if not lines:
-			print("nothing in the recording changes it")
+		cut = lines[-1:] == ["cut"]
+		writes = self.instructions(lines[:-1] if cut else lines)
+		values = [write.value(write.after, place) for write in writes]
+		unknown = [i for i, value in enumerate(values) if value == "?"]
+		self.look_at(place, writes, values, unknown[:self.LOOKED_AT])
+		wheres = {}
+		for write, value in zip(writes, values):
+			key = (write.pc, write.call)
+			if key not in wheres:
+				wheres[key] = write.where()
+			print(f"{'=>' if (write.position, write.tid) == (here, tid) else '  '} {write.position:>12}  thread {write.thread}  {value:<20} {wheres[key]}")
+		if not writes:
+			print("nothing in the recording changes it" if not cut else "it is changed very often, by threads of which it is not known who came first")
+		if len(unknown) > self.LOOKED_AT:
+			print(f"The values behind the first {self.LOOKED_AT} are not looked at: 'seek' to one of these positions shows it.")
+		if cut:
+			print(f"There are more: 'seek' to the last one of these and 'next-write {argument}' go on from there.")
+
+	@staticmethod
+	def instructions(lines):
+		"""One for each instruction: it may have changed several words, or one word several times."""
+		writes = {}
 		for line in lines:
-			if line == "cut":
-				print("and more")
-				continue
 			write = Write(line)
-			print(f"{'=>' if write.position == here else '  '} {write.position:>12}  thread {write.thread}  "
-				f"{write.value(write.after, place):<20} {write.where()}")
+			writes[write.tid, write.position, write.found] = write
+		return list(writes.values())
+
+	@staticmethod
+	def look_at(place, writes, values, numbers):
+		"""Goes where these values are, and comes back."""
+		if not numbers:
+			return
+		here, tid, level = position(), gdb.selected_thread().ptid[1], gdb.selected_frame().level()
+		with untold():
+			try:
+				for i in numbers:
+					go(writes[i].position + (not writes[i].found), writes[i].tid)
+					values[i] = place.value()
+			finally:
+				go(str(here), tid)
+				gdb.execute(f"frame {level}", to_string=True)
 
 
 # ---- what was called, and what happened ----

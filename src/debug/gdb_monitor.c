@@ -205,15 +205,22 @@ static void print_path(struct gdb_session *session, char *rest, FILE *out)
 
 /* ---- who wrote it ---- */
 
-/* "ADDRESS SIZE", in hex and decimal. */
+/* "ADDRESS SIZE", in hex and decimal; of a bit-field how many bits of the first byte and of the last one are
+ * none of it, too. */
 static bool parse_what(const char *text, struct watch *what, FILE *out)
 {
+	unsigned long low = 0, high = 0;
 	char *end;
 
-	what->kind = WATCH_WRITE;
-	what->address = strtoull(text, &end, 16);
+	*what = (struct watch){.address = strtoull(text, &end, 16)};
 	what->size = *end == ' ' ? strtoull(end + 1, &end, 10) : 0;
-	if (!*end && what->size && what->address + what->size > what->address)
+	if (*end == ' ') {
+		low = strtoul(end + 1, &end, 10);
+		high = *end == ' ' ? strtoul(end + 1, &end, 10) : 8;
+	}
+	what->spared_low = (uint8_t)low;
+	what->spared_high = (uint8_t)high;
+	if (!*end && what->size && what->address + what->size > what->address && low < 8 && high < 8)
 		return true;
 	fprintf(out, "error: give an address in hex and a size\n");
 	return false;
@@ -281,7 +288,7 @@ static void print_next(struct gdb_session *session, char *rest, FILE *out)
 	print_found(session, rest, out, FORWARDS);
 }
 
-#define HISTORY_MOST 10000
+#define HISTORY_MOST 20000
 
 static void print_history(struct gdb_session *session, char *rest, FILE *out)
 {
@@ -423,9 +430,12 @@ static const struct monitor {
         {"thread", select_thread, "TID: the thread that goes back next", true},
         {"lines", note_lines, "START END ...: the pcs of lines that are gone back over next", true},
         {"known", print_known, "ADDRESS SIZE: 0 or 1 for each byte of memory, up to 4096 of them", true},
-        {"last", print_last, "ADDRESS SIZE: who changed it last before here", false},
-        {"next", print_next, "ADDRESS SIZE: who changes it next", false},
-        {"history", print_history, "ADDRESS SIZE: all who change it", false},
+        {"last", print_last,
+                "ADDRESS SIZE [LOW HIGH]: who changed it last before here; of a bit-field without so many "
+                "bits of the first byte and the last",
+                false},
+        {"next", print_next, "ADDRESS SIZE [LOW HIGH]: who changes it next", false},
+        {"history", print_history, "ADDRESS SIZE [LOW HIGH]: all who change it", false},
         {"events", print_events, "[COUNT]: system calls and signals around here", false},
         {"intervals", print_intervals, "the keyframes of this thread", false},
         {"recorded", check_recorded, "an error where the program runs", true},

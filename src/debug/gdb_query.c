@@ -307,8 +307,7 @@ static void query_command(struct gdb_session *session, const char *hex)
 	for (size_t at = 0; at < output; at += 4096) {
 		char packet[2 * 4096 + 2] = "O";
 		size_t part = output - at < 4096 ? output - at : 4096;
-		for (size_t i = 0; i < part; i++)
-			snprintf(packet + 1 + 2 * i, 3, "%02x", (unsigned char)text[at + i]);
+		gdb_put_hex(packet + 1, (const uint8_t *)text + at, part);
 		gdb_reply_bytes(session, packet, 1 + 2 * part);
 	}
 	free(text);

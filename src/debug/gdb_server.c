@@ -565,7 +565,8 @@ static void handle_point(struct gdb_session *session, const char *text, bool ins
 	if (type < 2 && !insert)
 		breakpoints_remove(&session->debugger->breakpoints, address);
 	if (type >= 2)
-		change_watch(session->debugger, (struct watch){kinds[type - 2], address, size}, insert);
+		change_watch(session->debugger,
+		        (struct watch){.kind = kinds[type - 2], .address = address, .size = size}, insert);
 	gdb_reply(session, "OK");
 }
 

@@ -166,8 +166,8 @@ static const struct writes *history_of(struct debugger *d, uint64_t word)
 	if (kept->listed)
 		writes_deinit(&kept->writes);
 	kept->address = word;
-	kept->listed = writes_list(d, (struct watch){WATCH_WRITE, word, 8}, LISTED_MOST, &kept->writes, why,
-	                       sizeof why) &&
+	kept->listed = writes_list(d, (struct watch){.address = word, .size = 8}, LISTED_MOST, &kept->writes,
+	                       why, sizeof why) &&
 	               !kept->writes.cut;
 	return kept->listed ? &kept->writes : NULL;
 }
@@ -194,7 +194,7 @@ static void settle(
         struct debugger *d, uint32_t thread, uint64_t address, uint8_t *to, uint8_t *disputed, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
-		struct watch what = {WATCH_WRITE, address + i, 0};
+		struct watch what = {.address = address + i};
 		struct write write;
 		while (i + what.size < size && disputed[i + what.size] &&
 		        (address + i + what.size) / 8 == (address + i) / 8)
@@ -353,7 +353,7 @@ static void read_part(
 	uint8_t bytes[PAGE], known_there[PAGE];
 
 	read_lines(d, thread, first, bytes, known_there, end - first,
-	        (struct watch){WATCH_WRITE, address, size});
+	        (struct watch){.address = address, .size = size});
 	memcpy(to, bytes + (address - first), size);
 	memcpy(known, known_there + (address - first), size);
 }

@@ -39,6 +39,25 @@ static bool parse_time(struct debugger *debugger, uint32_t thread, const char *t
 	return false;
 }
 
+/* "20K", "1.5M", "2G": as --from and --to have them. */
+static bool parse_amount(const char *text, uint64_t *position)
+{
+	static const struct {
+		const char *unit;
+		double size;
+	} units[] = {{"K", 1e3}, {"k", 1e3}, {"M", 1e6}, {"G", 1e9}};
+	char *unit;
+	double number = strtod(text, &unit);
+
+	for (unsigned i = 0; i < sizeof units / sizeof *units; i++) {
+		if (strcmp(unit, units[i].unit) == 0 && number * units[i].size < 1e18) {
+			*position = (uint64_t)(number * units[i].size);
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool parse(const struct debugged_thread *t, const char *text, uint64_t *position)
 {
 	uint64_t all = t->last.position - t->first.position;
@@ -57,7 +76,7 @@ static bool parse(const struct debugged_thread *t, const char *text, uint64_t *p
 	}
 	errno = 0;
 	*position = strtoull(text, &end, 10);
-	return !*end && !errno;
+	return (!*end && !errno) || parse_amount(text, position);
 }
 
 bool place_parse(struct debugger *debugger, uint32_t thread, const char *text, uint64_t *position, char *why,
@@ -67,9 +86,8 @@ bool place_parse(struct debugger *debugger, uint32_t thread, const char *text, u
 
 	if (!parse(t, text, position) && !parse_time(debugger, thread, text, position))
 		return fail_because(why, why_size,
-		        "'%s' is no position; give a number, a percentage as 50%%, a time as 1.5s, 20ms or "
-		        "-1s "
-		        "(before the end), start or end",
+		        "'%s' is no position; give a number as 20000 or 20K, a percentage as 50%%, a time as "
+		        "1.5s, 20ms or -1s (before the end), start or end",
 		        text);
 	if (*position < t->first.position || *position > t->last.position)
 		return fail_because(why, why_size,

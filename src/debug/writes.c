@@ -23,8 +23,9 @@ struct finding {
 	const struct write *seen; /* what another thread found: who stored it is looked for; or NULL */
 	struct write write;
 	bool found;
-	struct writes *all; /* or NULL: one is looked for */
+	struct writes *all; /* or NULL: one is looked for, else so many at most, */
 	uint32_t most;
+	bool cut; /* and `write` is the first one that is not there */
 };
 
 uint8_t writes_within(const struct watch *what, uint64_t word)
@@ -51,14 +52,27 @@ struct write write_of_record(uint32_t thread, const struct trace_record *record)
 	        .known = (uint8_t)record->known};
 }
 
+/* Of a byte at that address, the bits that are asked for. */
+static uint8_t asked_bits(const struct watch *what, uint64_t address)
+{
+	uint8_t bits = address - what->address < what->size ? 0xff : 0;
+
+	if (address == what->address)
+		bits &= (uint8_t)(0xff << what->spared_low);
+	if (address == what->address + what->size - 1)
+		bits &= (uint8_t)(0xff >> what->spared_high);
+	return bits;
+}
+
 /* Of what is asked for, the bytes that differ. */
 static uint8_t differing(const struct watch *what, uint64_t address, uint64_t before, uint64_t after)
 {
 	uint8_t bytes = 0;
 
 	for (unsigned i = 0; i < 8; i++)
-		bytes |= (uint8_t)(((before ^ after) >> 8 * i & 0xff ? 1u : 0u) << i);
-	return bytes & writes_within(what, address);
+		bytes |=
+		        (uint8_t)(((before ^ after) >> 8 * i & asked_bits(what, address + i) ? 1u : 0u) << i);
+	return bytes;
 }
 
 /* Of those that were not known it cannot be told. */
@@ -128,12 +142,12 @@ static bool see(void *context, const struct trace_record *record)
 	struct write write = write_of_record(f->thread, record);
 	if (!f->wanted(f, &write))
 		return false;
-	if (f->all) {
-		if (f->all->items.count >= f->most)
-			return f->all->cut = true;
+	if (f->all && f->most) {
+		f->most--;
 		vector_push(&f->all->items, write);
 		return false;
 	}
+	f->cut = f->all;
 	f->found = true;
 	f->write = write;
 	return f->direction == FORWARDS;
@@ -314,7 +328,7 @@ static bool look_before(
         struct debugger *d, const struct finding *f, struct write *write, char *why, size_t why_size)
 {
 	struct finding earlier = {.wanted = is_any,
-	        .what = {WATCH_WRITE, write->address, 8},
+	        .what = {.address = write->address, .size = 8},
 	        .thread = f->thread,
 	        .direction = BACKWARDS,
 	        .from = d->threads[f->thread].first,
@@ -457,15 +471,19 @@ static int compare_times(const void *a, const void *b)
 	return left->position < right->position ? -1 : left->position > right->position;
 }
 
-/* Is the item, which a thread found, a store of another thread in the list, as far as stamps tell? */
+/* Is the item, which a thread found, a store of another thread in the list, as far as stamps tell? Most are
+ * of just before. */
 static bool is_stored(
         struct debugger *d, const struct watch *what, const struct writes *writes, uint32_t item)
 {
 	const struct write *items = writes->items.items, *found = &items[item];
 	uint64_t latest = latest_time(d, found);
+	uint32_t end = item;
 
-	for (uint32_t i = 0; i < writes->items.count && items[i].time <= latest; i++) {
-		if (explains(what, &items[i], found))
+	while (end < writes->items.count && items[end].time <= latest)
+		end++;
+	while (end-- > 0) {
+		if (explains(what, &items[end], found))
 			return true;
 	}
 	return false;
@@ -533,9 +551,21 @@ static void chain(struct debugger *d, const struct watch *what, struct writes *w
 	}
 }
 
+/* Of those that are listed, how many come before the first one that is not: the list has holes behind it. */
+static uint32_t count_before(const struct writes *writes, const struct write *left_out)
+{
+	uint32_t count = 0;
+
+	while (count < writes->items.count && compare_times(&writes->items.items[count], left_out) < 0)
+		count++;
+	return count;
+}
+
 bool writes_list(struct debugger *d, struct watch what, uint32_t most, struct writes *writes, char *why,
         size_t why_size)
 {
+	struct write left_out = {.time = UINT64_MAX, .thread = UINT32_MAX}; /* the first one that is */
+
 	*writes = (struct writes){0};
 	for (uint32_t i = 0; i < d->thread_count; i++) {
 		uint32_t first = writes->items.count;
@@ -546,17 +576,28 @@ bool writes_list(struct debugger *d, struct watch what, uint32_t most, struct wr
 		        .from = d->threads[i].first,
 		        .to = d->threads[i].last,
 		        .all = writes,
-		        .most = most};
+		        .most = most + CHAINED};
 		if (!find_in_thread(d, &f, why, why_size))
 			return false;
 		know_all_before(&what, writes, first);
+		f.write.time = f.cut ? time_of(d, &f.write) : 0;
+		if (f.cut && compare_times(&f.write, &left_out) < 0)
+			left_out = f.write;
+		writes->cut |= f.cut;
 	}
 	for (uint32_t i = 0; i < writes->items.count; i++)
 		writes->items.items[i].time = time_of(d, &writes->items.items[i]);
 	if (writes->items.count)
 		qsort(writes->items.items, writes->items.count, sizeof *writes->items.items, compare_times);
 	drop_stored(d, &what, writes);
+	uint32_t whole = count_before(writes, &left_out);
 	chain(d, &what, writes);
+	/* What is left out might have been chained in between the last ones. */
+	if (writes->cut && d->thread_count > 1)
+		whole = whole > CHAINED ? whole - CHAINED : 0;
+	whole = whole < most ? whole : most;
+	writes->cut |= whole < writes->items.count;
+	writes->items.count = whole;
 	return true;
 }
 

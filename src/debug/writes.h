@@ -31,8 +31,10 @@ struct write write_of_record(uint32_t thread, const struct trace_record *record)
 struct writes {
 	VECTOR(struct write) items; /* in the order of time, as far as stamps tell */
 	VECTOR(struct write)
-	seen;     /* what threads found that is the store of another one, which is there too */
-	bool cut; /* there were more */
+	seen; /* what threads found that is the store of another one, which is there too */
+	/* There were more. What is there is the beginning of the whole list, with nothing left out before its
+	 * end. */
+	bool cut;
 };
 
 /*
