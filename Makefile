@@ -87,7 +87,7 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 RACE_TESTS        := $(foreach n,$(basename $(notdir $(wildcard tests/races/*.c tests/races/*.cc))),$(B)/tests/races/$(n) $(B)/tests/races/$(n)-fixed)
 THREAD_TESTS      := $(patsubst tests/threads/%.c,$(B)/tests/threads/%,$(wildcard tests/threads/*.c))
-GDB_TESTS         := $(addprefix $(B)/tests/gdb/,list list-optimised list-static list-stripped containers workers kernel ending publish unknown jit strings loops wide beside alike history present walk)
+GDB_TESTS         := $(addprefix $(B)/tests/gdb/,list list-optimised list-static list-stripped containers workers kernel ending publish unknown jit strings loops wide beside alike called called-static history present walk)
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
 tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(RACE_TESTS) $(THREAD_TESTS) $(GDB_TESTS) \
@@ -167,10 +167,15 @@ $(B)/tests/gdb/workers $(B)/tests/gdb/ending $(B)/tests/gdb/publish $(B)/tests/g
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -g -Wall -pthread -o $@ $<
 
-$(B)/tests/gdb/kernel $(B)/tests/gdb/unknown $(B)/tests/gdb/jit $(B)/tests/gdb/strings $(B)/tests/gdb/loops $(B)/tests/gdb/wide $(B)/tests/gdb/beside $(B)/tests/gdb/alike: $(B)/tests/gdb/%: tests/gdb/%.c
+$(B)/tests/gdb/kernel $(B)/tests/gdb/unknown $(B)/tests/gdb/jit $(B)/tests/gdb/strings $(B)/tests/gdb/loops $(B)/tests/gdb/wide $(B)/tests/gdb/beside $(B)/tests/gdb/alike $(B)/tests/gdb/called: $(B)/tests/gdb/%: tests/gdb/%.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -g -Wall -Wextra -o $@ $<
+
+$(B)/tests/gdb/called-static: tests/gdb/called.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -g -Wall -Wextra -static -o $@ $<
 
 $(B)/tests/gdb/containers: tests/gdb/containers.cc
 	@mkdir -p $(@D)

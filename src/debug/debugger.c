@@ -291,30 +291,47 @@ bool debugger_break(struct debugger *d, uint64_t pc, const char *conditions, cha
 	       fail_because(why, why_size, "this is no condition");
 }
 
-/* Has the explorer tell of the breakpoints. Those that are gone stay for a while: gdb takes them out at every
- * stop. */
+/* Those that nobody wants any more stay for a while: gdb takes breakpoints out at every stop. */
+static void drop_idle_probes(struct debugger *d, uint32_t wanted)
+{
+	if (d->probed.count <= wanted + IDLE_PROBES)
+		return;
+	for (uint32_t i = 0; i < d->probed.count; i++)
+		explorer_probe(d->explorer, d->probed.items[i], false);
+	d->probed.count = 0;
+}
+
+static void probe(struct debugger *d, uint64_t pc)
+{
+	for (uint32_t i = 0; i < d->probed.count; i++) {
+		if (d->probed.items[i] == pc)
+			return;
+	}
+	explorer_probe(d->explorer, pc, true);
+	vector_push(&d->probed, pc);
+}
+
 void debugger_set_probes(struct debugger *d)
 {
 	uint32_t count = d->breakpoints.items.count;
 
-	if (d->probed.count > count + IDLE_PROBES) {
-		for (uint32_t i = 0; i < d->probed.count; i++)
-			explorer_probe(d->explorer, d->probed.items[i], false);
-		d->probed.count = 0;
-	}
+	drop_idle_probes(d, count);
 	explorer_condition_none(d->explorer);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct breakpoint *breakpoint = &d->breakpoints.items.items[i];
-		bool known = false;
 		explorer_condition(
 		        d->explorer, breakpoint->pc, breakpoint->conditions, breakpoint->condition_count);
-		for (uint32_t k = 0; k < d->probed.count; k++)
-			known |= d->probed.items[k] == breakpoint->pc;
-		if (known)
-			continue;
-		explorer_probe(d->explorer, breakpoint->pc, true);
-		vector_push(&d->probed, breakpoint->pc);
+		probe(d, breakpoint->pc);
 	}
+}
+
+void debugger_probe(struct debugger *d, const uint64_t *pcs, uint32_t count)
+{
+	drop_idle_probes(d, count);
+	explorer_condition_none(d->explorer);
+	explorer_watch_none(d->explorer);
+	for (uint32_t i = 0; i < count; i++)
+		probe(d, pcs[i]);
 }
 
 static void set_watches(struct debugger *d)

@@ -166,6 +166,8 @@ bool debugger_break(
 
 /* Has the explorer tell of the breakpoints. */
 void debugger_set_probes(struct debugger *debugger);
+/* Has it tell of these pcs, in the next trace, and of no accesses. */
+void debugger_probe(struct debugger *debugger, const uint64_t *pcs, uint32_t count);
 
 /* Why the current thread stands where it does, as far as that can be told from there. */
 struct stop debugger_last_stop(struct debugger *debugger);

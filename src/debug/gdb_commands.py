@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import signal
 
 import gdb
 
@@ -52,6 +53,16 @@ def untold():
 		gdb.execute("set suppress-cli-notifications off")
 
 
+@contextlib.contextmanager
+def uninterrupted():
+	"""^C waits meanwhile: a gdb that it takes out of a move takes the program for one that runs."""
+	before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+	try:
+		yield
+	finally:
+		signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def position():
 	return int(ask("when").split("position ")[1].split()[0])
 
@@ -62,6 +73,14 @@ def tell_thread():
 		ask(f"thread {gdb.selected_thread().ptid[1]}")
 
 
+def containing(pc):
+	"""The block of the innermost function that code is in; None: gdb knows of none."""
+	block = gdb.block_for_pc(pc)
+	while block is not None and block.function is None:
+		block = block.superblock
+	return block
+
+
 LINES_TOLD = 40
 
 
@@ -70,9 +89,7 @@ def tell_lines():
 	frame, ranges = gdb.selected_frame(), []
 	if frame.function() is None or frame.level() > 0:
 		return
-	block = gdb.block_for_pc(frame.pc())
-	while block is not None and block.function is None:
-		block = block.superblock
+	block = containing(frame.pc())
 	pc = block.start if block is not None else 0
 	while block is not None and pc < block.end:
 		sal = gdb.find_pc_line(pc)
@@ -402,9 +419,7 @@ line, and whether it runs or is in a system call, has not started yet or has end
 
 def line_of(pc):
 	"""The function and line that code belongs to."""
-	block = gdb.block_for_pc(pc)
-	while block is not None and block.function is None:
-		block = block.superblock
+	block = containing(pc)
 	sal = gdb.find_pc_line(pc)
 	symbol = gdb.execute(f"info symbol {pc}", to_string=True)
 	name = block.function.name if block is not None else f"{pc:#x}" if symbol.startswith("No symbol") else "<" + symbol.split(" in ")[0].strip() + ">"
@@ -653,41 +668,108 @@ looked at in each of these places, of which there are 200 at most; of the others
 
 # ---- what was called, and what happened ----
 
-class Return(gdb.FinishBreakpoint):
-	"""Where a call comes back: gdb knows it by the caller's frame, so that of a recursive function each has its own."""
+class Function:
+	"""Where calls of a function are seen: where it is entered, and behind its prologue, where its arguments are in place."""
 
-	def __init__(self, call):
-		super().__init__(gdb.newest_frame(), internal=True)
-		self.call = call
+	def __init__(self, argument):
+		try:
+			entries = [sal.pc for sal in gdb.decode_line(argument)[1]]
+		except gdb.error as error:
+			raise gdb.GdbError(str(error))
+		chosen = [pc for pc in entries if self.is_indirect(argument, pc)]
+		if chosen:
+			self.bodies = {pc: pc for pc in entries if pc not in chosen}
+			self.bodies.update((pc, pc) for pc in map(self.choose, chosen))
+		else:
+			self.bodies = {body: self.entry(body, entries) for body in self.locations(argument)}
 
-	def stop(self):
-		if ask("returned") == "yes\n":
-			self.call.returns(self.return_value)
-		return False
+	@staticmethod
+	def is_indirect(argument, pc):
+		"""Is it one that chooses the function (STT_GNU_IFUNC)? gdb has no breakpoint for that, but leaves one behind."""
+		function = containing(pc)
+		if function is not None and function.function.name.split("(")[0].endswith(argument.split("(")[0]):
+			return False
+		name = gdb.solib_name(pc) or gdb.current_progspace().filename
+		symbols = gdb.execute(f"maint print msymbols -objfile {name}", to_string=True)
+		return re.search(rf"^\[ *\d+\] i 0x0*{pc:x} ", symbols, re.MULTILINE) is not None
+
+	@staticmethod
+	def choose(pc):
+		try:
+			return int(gdb.parse_and_eval(f"((unsigned long (*)(void)){pc:#x})()"))
+		except gdb.error:
+			raise gdb.GdbError("which function this is was chosen when the program began, and that is not known here; name the one that it is")
+
+	@staticmethod
+	def locations(argument):
+		"""Of a breakpoint. gdb tells Python where they are since version 13 only."""
+		point = gdb.Breakpoint(argument, internal=True)
+		try:
+			table = gdb.execute("maint info breakpoints", to_string=True)
+		finally:
+			number = point.number
+			point.delete()
+		lines = [line for line in table.splitlines() if re.match(rf"{number}\.\d+ ", line)]
+		return sorted({int(address, 16) for line in lines for address in re.findall(r"\b0x[0-9a-f]+", line)[:1]})
+
+	@staticmethod
+	def entry(body, entries):
+		"""None: it is inlined there. Something else may be, where the function itself begins."""
+		block = containing(body)
+		if block is None:
+			found = re.match(r"[^ ]+ \+ (\d+) in section", gdb.execute(f"info symbol {body}", to_string=True))
+			return body - int(found[1]) if found else body
+		function, outer = block, block.superblock
+		while outer is not None:
+			function, outer = function if outer.function is None else outer, outer.superblock
+		entry = int(function.function.value().address)
+		return entry if function == block or entry in entries else None
 
 
 class Call:
-	"""One call of a function, whose frame is the newest one."""
+	"""One call of a function: where it was entered, or, of one that is inlined, where its code begins."""
 
-	def __init__(self):
-		frame = gdb.newest_frame()
-		arguments = ", ".join(f"{symbol.print_name}={self.text(frame, symbol)}" for symbol in self.arguments(frame))
-		self.position, self.what, self.result = position(), f"{frame.name()}({arguments})", "  does not return"
-		older = frame.older()
-		self.stack = int(older.read_register("rsp")) if older is not None and older.is_valid() else None
-		try:
-			self.end = Return(self)
-		except (gdb.error, ValueError, RuntimeError):
-			self.end, self.result = None, ""  # gdb cannot tell where it returns to
-
-	def returns(self, value):
-		self.result = f" = {value.format_string(max_depth=1)}" if value is not None else ""
-		self.stack = None
+	def __init__(self, position, stack, back, inlined=False):
+		self.entered, self.stack, self.back, self.inlined = position, stack, back, inlined
+		self.position = position if inlined else None # where its arguments are in place
+		self.end = None      # where it was behind it, with what was in rax
+		self.over = back is None
 
 	def leave(self):
-		"""It will not return any more."""
-		if self.end is not None and self.end.is_valid():
-			self.end.delete()
+		self.over = True
+
+	def returns(self, position, rax):
+		self.over, self.end = True, (position, rax)
+
+	def tell(self, tid):
+		"""Moves there."""
+		place = self.entered if self.position is None else self.position
+		go(place, tid)
+		frame = gdb.newest_frame()
+		while not self.inlined and frame.type() == gdb.INLINE_FRAME:
+			frame = frame.older()
+		symbols = self.arguments(frame) if self.position is not None else []
+		arguments = ", ".join(f"{symbol.print_name}={self.text(frame, symbol)}" for symbol in symbols)
+		what = f"{frame.name()}({arguments})"
+		print(f"{place:>12}  {what}{self.result(frame, tid)}")
+
+	def result(self, frame, tid):
+		function = frame.function()
+		if self.back is None:
+			return "" # inlined, or it is not known where it returns to
+		if self.end is None or ask(f"returned {self.end[0]}") != "yes\n":
+			return "  does not return"
+		kind = function.type.target() if function is not None and function.type.code == gdb.TYPE_CODE_FUNC else None
+		plain = kind.strip_typedefs() if kind is not None else None
+		if plain is None or plain.code == gdb.TYPE_CODE_VOID:
+			return ""
+		if plain.code in IN_RAX and plain.sizeof <= 8:
+			if plain.code == gdb.TYPE_CODE_PTR: # it may be a text, which is shown
+				go(self.end[0], tid)
+			value = gdb.Value(self.end[1].to_bytes(8, "little")[:plain.sizeof], kind)
+		else:
+			value = Return.value_of(frame, self.end[0], tid)
+		return f" = {value.format_string(max_depth=1)}" if value is not None else ""
 
 	@staticmethod
 	def arguments(frame):
@@ -702,6 +784,76 @@ class Call:
 			return frame.read_var(symbol).format_string(max_depth=1)
 		except gdb.error:
 			return "?"
+
+
+IN_RAX = SCALARS - {gdb.TYPE_CODE_FLT}
+
+
+class Return(gdb.FinishBreakpoint):
+	"""What a call returns that is not in rax: only this of gdb's tells."""
+
+	def stop(self):
+		return True
+
+	@classmethod
+	def value_of(cls, frame, position, tid):
+		try:
+			point = cls(frame, internal=True)
+		except (gdb.error, ValueError, RuntimeError):
+			return None
+		try:
+			point.enabled = False
+			go(position - 1, tid)
+			point.enabled = True
+			gdb.execute("continue", to_string=True)
+			return point.return_value
+		finally:
+			if point.is_valid():
+				point.delete()
+
+
+class Trail:
+	"""The calls of a function by a thread, in the order in which they were entered, found piece by piece."""
+
+	def __init__(self, function):
+		self.bodies, self.entries = function.bodies, set(function.bodies.values()) - {None}
+		self.returns = set()
+		self.reached, self.ended = 0, False
+		self.calls, self.running, self.entering = [], {}, []
+
+	def go_on(self):
+		"""The next piece of the recording. It is looked through again where calls return to places that were not known yet."""
+		while True:
+			pcs = sorted(set(self.bodies) | self.entries | self.returns)
+			*lines, end = ask(f"executions {self.reached} {' '.join(f'{pc:x}' for pc in pcs)}").splitlines()
+			found = [(int(words[0]), *(int(word, 16) for word in words[1:])) for words in map(str.split, lines)]
+			new = {top for _, pc, _, top, _ in found if pc in self.entries and top} - self.returns
+			if not new:
+				break
+			self.returns |= new
+		for execution in found:
+			self.note(*execution)
+		self.ended, self.reached = end.startswith("end"), int(end.split()[1])
+
+	def note(self, position, pc, stack, top, rax):
+		call = self.running.get(stack - 8)
+		if call is not None and call.back == pc:
+			call.returns(position, rax)
+			del self.running[stack - 8]
+		if pc in self.entries:
+			self.enter(Call(position, stack, top or None))
+		if pc in self.bodies and self.bodies[pc] is None:
+			self.calls.append(Call(position, stack, None, inlined=True))
+		elif pc in self.bodies and self.entering:
+			self.entering.pop().position = position
+
+	def enter(self, call):
+		"""One that has the stack of another which has not returned comes behind a jump out of that one."""
+		if call.stack in self.running:
+			self.running[call.stack].leave()
+		self.calls.append(call)
+		self.running[call.stack] = call
+		self.entering = [other for other in self.entering if other.stack > call.stack] + [call]
 
 
 @contextlib.contextmanager
@@ -722,49 +874,48 @@ def quiet_signals():
 
 
 class Calls(gdb.Command):
-	"""calls FUNCTION: every call of it in the recording of this thread, with arguments, results and positions."""
+	"""calls [-n COUNT|-a] FUNCTION: the first calls of it in the recording of this thread, with arguments, results and positions:
+100 of them, or COUNT, or all."""
+
+	FIRST = 100
 
 	def __init__(self):
 		super().__init__("calls", gdb.COMMAND_STACK, gdb.COMPLETE_SYMBOL)
 
 	def invoke(self, argument, from_tty):
-		if not argument:
-			raise gdb.GdbError("give a function")
+		found = re.fullmatch(r"\s*(?:(-a)\s+|-n\s+(\d+)\s+)?([^-\s].*)", argument)
+		if not found:
+			raise gdb.GdbError("give a function; before it, `-n COUNT` is for that many calls, and `-a` for all")
 		ask("recorded")
-		try:
-			gdb.decode_line(argument)
-		except gdb.error as error:
-			raise gdb.GdbError(str(error))
-		here, thread, calls = position(), gdb.selected_thread(), []
-		tid = thread.ptid[1] # at the end of the recording the thread may be none any more
+		most = None if found[1] else int(found[2] or self.FIRST)
+		thread = gdb.selected_thread()
+		if thread is None:
+			raise gdb.GdbError("no thread is selected")
+		here, tid = position(), thread.ptid[1] # at the end of the recording the thread may be none any more
+		trail = Trail(Function(found[3]))
 		with disabled([point for point in gdb.breakpoints() if point.enabled]), quiet_signals(), untold():
-			breakpoint = gdb.Breakpoint(argument, internal=True)
-			breakpoint.silent, breakpoint.thread = True, thread.num
 			try:
-				self.collect(breakpoint, calls)
+				told = self.tell_all(trail, most, tid)
 			finally:
-				breakpoint.delete()
-				for call in calls:
-					call.leave()
-				go(str(here), tid)
-				for call in calls:
-					print(f"{call.position:>12}  {call.what}{call.result}")
+				with uninterrupted():
+					go(str(here), tid)
+		if not trail.calls:
+			print("this thread has not called it in the recording")
+		elif told < len(trail.calls):
+			print(f"and more: `calls -n COUNT {found[3]}` shows so many, `calls -a {found[3]}` all")
 
 	@staticmethod
-	def collect(breakpoint, calls):
-		"""All of them, in one go. One that has the stack of another which has not returned comes behind a jump out of that one."""
-		go("start")
-		running = {}
+	def tell_all(trail, most, tid):
+		"""As they are found. Of one it must be known how it ends; returns how many were told."""
+		told = 0
 		while True:
-			count = breakpoint.hit_count
-			gdb.execute("continue", to_string=True)
-			if breakpoint.hit_count == count:
-				return
-			call = Call()
-			calls.append(call)
-			if call.stack in running and running[call.stack].stack is not None:
-				running[call.stack].leave()
-			running[call.stack] = call
+			while told < len(trail.calls) and told != most and (trail.calls[told].over or trail.ended):
+				with uninterrupted():
+					trail.calls[told].tell(tid)
+				told += 1
+			if trail.ended or (told == most and told < len(trail.calls)):
+				return told
+			trail.go_on()
 
 
 class Events(gdb.Command):

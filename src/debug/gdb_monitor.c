@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "debug/clock.h"
+#include "debug/executions.h"
 #include "debug/gdb_session.h"
 #include "debug/places.h"
 #include "debug/whereabouts.h"
@@ -133,17 +134,42 @@ static void note_lines(struct gdb_session *session, char *rest, FILE *out)
 		vector_push(&session->lines.ranges, range);
 }
 
-/* Has the thread just executed a `ret`? It may have come to where a call returns to in another way: by
- * longjmp. */
+/* "POSITION PC ...", the pcs in hex. */
+static void print_executions(struct gdb_session *session, char *rest, FILE *out)
+{
+	VECTOR(uint64_t) pcs = {0};
+	struct executions found = {0};
+	uint64_t from = strtoull(rest, &rest, 10), pc;
+	char why[512];
+	int read;
+
+	for (; sscanf(rest, "%lx%n", &pc, &read) == 1; rest += read)
+		vector_push(&pcs, pc);
+	if (!executions_find(session->debugger, session->general, from, pcs.items, pcs.count, &found, why,
+	            sizeof why)) {
+		fprintf(out, "error: %s\n", why);
+	} else {
+		for (uint32_t i = 0; i < found.items.count; i++) {
+			const struct execution *e = &found.items.items[i];
+			fprintf(out, "%lu %lx %lx %lx %lx\n", e->position, e->pc, e->stack, e->top,
+			        e->result);
+		}
+		fprintf(out, "%s %lu\n", found.all ? "end" : "more", found.reached);
+	}
+	executions_deinit(&found);
+	vector_free(&pcs);
+}
+
+/* "POSITION": is it a `ret` that the thread executes right before? It may come to where a call returns to in
+ * another way: by longjmp. */
 static void print_returned(struct gdb_session *session, char *rest, FILE *out)
 {
 	struct debugger *d = session->debugger;
 	uint32_t thread = session->general;
-	uint64_t position = debugger_place(d, thread).position;
+	uint64_t position = strtoull(rest, NULL, 10);
 	uint8_t code[2] = {0};
 	char why[512];
 
-	(void)rest;
 	if (position <= d->threads[thread].first.position) {
 		fprintf(out, "no\n");
 		return;
@@ -154,7 +180,7 @@ static void print_returned(struct gdb_session *session, char *rest, FILE *out)
 		fprintf(out, "error: %s\n", why);
 		return;
 	}
-	debugger_read(d, thread, before->state.registers.pc, code, sizeof code);
+	explorer_read_code(d->explorer, before, before->state.registers.pc, code, sizeof code);
 	explorer_release(d->explorer, before);
 	bool prefixed = code[0] == 0xf2 || code[0] == 0xf3;
 	fprintf(out, "%s\n", (code[prefixed] & 0xfe) == 0xc2 ? "yes" : "no");
@@ -426,7 +452,9 @@ static const struct monitor {
                 "[POSITION|N%|TIME|start|end [TID]]: where every thread is when this thread, or that one, is "
                 "there",
                 false},
-        {"returned", print_returned, "has it just returned from a function?", false},
+        {"executions", print_executions,
+                "POSITION PC ...: where the thread executes what is at these pcs, from there on", false},
+        {"returned", print_returned, "POSITION: has the thread just returned from a function there?", false},
         {"thread", select_thread, "TID: the thread that goes back next", true},
         {"lines", note_lines, "START END ...: the pcs of lines that are gone back over next", true},
         {"known", print_known, "ADDRESS SIZE: 0 or 1 for each byte of memory, up to 4096 of them", true},
