@@ -473,6 +473,35 @@ return_natively:
 	hlt
 
 /*
+ * void leave_with_mask(void): as run_natively, for one who has blocked all signals. The program's mask comes into force where
+ * the thread is no longer ours to the handler: what comes then, comes to the program's own. Below its rax on the
+ * stack are the mask and what the call takes: rdi, rsi, rdx, r10, r11, rcx.
+ */
+	.globl	leave_with_mask
+leave_with_mask:
+	load_registers_but_rax_rcx_rsp
+	mov	REGISTER(4), %rsp
+	mov	SLOT(SLOT_PROGRAM_GS), %rax
+	lea	-(128 + 8 * LEAVE_WORDS)(%rsp), %rsp
+	wrgsbase %rax
+	mov	$14, %eax			/* rt_sigprocmask */
+	mov	$2, %edi			/* SIG_SETMASK */
+	mov	%rsp, %rsi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	syscall
+	lea	8(%rsp), %rsp
+	pop	%rdi
+	pop	%rsi
+	pop	%rdx
+	pop	%r10
+	pop	%r11
+	pop	%rcx
+	pop	%rax
+	popfq
+	ret	$128
+
+/*
  * void run_natively(void): leaves for good. The program's rax, flags and pc have
  * been written below its red zone, where the kernel writes signal frames too.
  */

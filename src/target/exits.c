@@ -147,7 +147,6 @@ void record_child(struct thread *thread)
  */
 static void wait_at_gate(struct thread *thread)
 {
-	give_signals_back(thread);
 	__atomic_store_n(&thread->parked, PARKED_AT_GATE, __ATOMIC_SEQ_CST);
 	uint32_t detaining;
 
@@ -172,7 +171,9 @@ static void leave_others_unwatched(struct thread *thread)
  */
 _Noreturn void release(struct thread *thread)
 {
-	uint64_t image[3] = {thread->regs.gpr[RAX], thread->regs.flags, thread->regs.pc};
+	const uint64_t *gpr = thread->regs.gpr;
+	const uint64_t image[LEAVE_WORDS] = {thread->mask, gpr[RDI], gpr[RSI], gpr[RDX], gpr[R10], gpr[R11],
+	        gpr[RCX], gpr[RAX], thread->regs.flags, thread->regs.pc};
 
 	if (replaying())
 		replay_diverged(thread, DIVERGED_UNLOGGED, 0);
@@ -181,18 +182,18 @@ _Noreturn void release(struct thread *thread)
 	if (!(channel()->detaining & DETAIN_LEAVING))
 		leave_others_unwatched(thread);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
-	if (write_program(thread->regs.gpr[RSP] - 152, image, sizeof image) < 0)
-		stub_panic("no stack to leave on at", thread->regs.gpr[RSP]);
-	if (!process()->seccomp) {
-		struct kernel_stack none = {.flags = K_SS_DISABLE};
-		syscall2(__NR_sigaltstack, thread->altstack.size ? &thread->altstack : &none, 0);
-		if (channel()->detaining & DETAIN_LEAVING)
-			wait_at_gate(thread);
-		if (supervisor_died())
-			unwatch_all();
-		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &thread->mask, 0, 8);
-	}
-	run_natively();
+	if (write_program(gpr[RSP] - 128 - sizeof image, image, sizeof image) < 0)
+		stub_panic("no stack to leave on at", gpr[RSP]);
+	if (process()->seccomp)
+		run_natively();
+	struct kernel_stack none = {.flags = K_SS_DISABLE};
+	give_signals_back(thread); /* a signal that came from here on would stay with us */
+	syscall2(__NR_sigaltstack, thread->altstack.size ? &thread->altstack : &none, 0);
+	if (channel()->detaining & DETAIN_LEAVING)
+		wait_at_gate(thread);
+	if (supervisor_died())
+		unwatch_all();
+	leave_with_mask();
 }
 
 /* Everybody is to leave, and the thread was about to go back to translated code. */

@@ -51,6 +51,9 @@
 #define THREAD_ALTSTACK       0xa000 /* the kernel's signal frames */
 #define THREAD_ALTSTACK_BYTES (THREAD_STRIDE - THREAD_ALTSTACK)
 
+/* What a thread that leaves for good finds below its red zone, see leave_with_mask. */
+#define LEAVE_WORDS 10
+
 /* Offsets that assembly needs; checked against the structs in stub.c. */
 #define THREAD_REGS     0x080 /* rax rcx rdx rbx rsp rbp rsi rdi r8-r15 pc flags */
 #define THREAD_PC       (THREAD_REGS + 16 * 8)

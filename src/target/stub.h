@@ -141,6 +141,7 @@ _Noreturn void leave_thread(uint64_t *word, uint64_t mask);
 _Noreturn void return_from_frame(struct signal_frame *frame);
 _Noreturn void return_natively(struct signal_frame *frame, uint64_t gs_base);
 _Noreturn void run_natively(void);
+_Noreturn void leave_with_mask(void);
 _Noreturn void probe_natively(void);
 long call_vsyscall(void);
 _Noreturn void raise_trap(void);
