@@ -118,6 +118,16 @@ threads-at, intervals, and gdb's own reverse-* commands."""
 		print(self.__doc__)
 
 
+def is_live():
+	"""Is it a program that runs, and no recording?"""
+	return ask("live") == "yes\n"
+
+
+def take_no_argument(command, argument):
+	if argument:
+		raise gdb.GdbError(f"{command} takes no argument, but there is '{argument}'")
+
+
 class Connect(gdb.Command):
 	"""bugnet-connect SOCKET: what 'bugnet replay' starts gdb with."""
 
@@ -132,19 +142,23 @@ class Connect(gdb.Command):
 
 
 class Refuse(gdb.Command):
-	"""bugnet-refuse WHAT: of `catch`. gdb would only warn, each time that it goes on, and go on without it."""
+	"""bugnet-refuse WHAT: of `catch`. gdb would only warn, each time that it goes on, or fail then, and leave the others out."""
 
 	REASONS = {
 		"vfork": "a recording has no events of vfork; 'catch syscall vfork clone clone3' stops at the calls that make processes",
 		"exec": "a program's recording ends where it executes another one; 'seek end' goes there",
+		"fork": "a program that runs does not stop for it; 'catch syscall fork vfork clone clone3' stops at the calls that make processes",
 	}
 
 	def __init__(self):
 		super().__init__("bugnet-refuse", gdb.COMMAND_OBSCURE)
 		for what in self.REASONS:
-			gdb.execute(f"define catch hook-{what}\nbugnet-refuse {what}\nend")
+			for command in ("catch", "tcatch"):
+				gdb.execute(f"define {command} hook-{what}\nbugnet-refuse {what}\nend")
 
 	def invoke(self, argument, from_tty):
+		if argument == "fork" and not is_live():
+			return
 		raise gdb.GdbError(f"catch {argument}: {self.REASONS[argument]}")
 
 
@@ -155,6 +169,7 @@ class When(gdb.Command):
 		super().__init__("when", gdb.COMMAND_STATUS)
 
 	def invoke(self, argument, from_tty):
+		take_no_argument("when", argument)
 		print(ask("when").rstrip("\n"))
 
 
@@ -312,7 +327,11 @@ for changed in (gdb.events.breakpoint_created, gdb.events.breakpoint_modified):
 # ---- marks ----
 
 class Marks:
-	"""Places with names, in a file next to the recording: NAME TID POSITION TEXT, a line each."""
+	"""Places with names, in a file next to the recording: NAME TID POSITION TEXT, a line each. Those that cannot be written there are
+kept here."""
+
+	def __init__(self):
+		self.unwritten = {}
 
 	def path(self):
 		return ask("path").rstrip("\n") + ".marks"
@@ -322,8 +341,9 @@ class Marks:
 			with open(self.path(), encoding="utf-8") as file:
 				lines = [line.rstrip("\n").split(" ", 3) for line in file]
 		except FileNotFoundError:
-			return {}
-		return {line[0]: (int(line[1]), int(line[2]), line[3] if len(line) > 3 else "") for line in lines if len(line) > 2}
+			lines = []
+		written = {line[0]: (int(line[1]), int(line[2]), line[3] if len(line) > 3 else "") for line in lines if len(line) > 2}
+		return {**written, **self.unwritten}
 
 	def write(self, marks):
 		temporary = self.path() + ".new"
@@ -350,8 +370,10 @@ class Mark(gdb.Command):
 		known[name] = (gdb.selected_thread().ptid[1], position(), text.replace("\n", " "))
 		try:
 			marks.write(known)
+			marks.unwritten = {}
 		except OSError as error:
-			raise gdb.GdbError(f"cannot keep the mark: {error}")
+			marks.unwritten[name] = known[name]
+			print(f"the mark is kept until gdb ends, and no longer: {error.filename}: {error.strerror}")
 
 
 class ListMarks(gdb.Command):
@@ -361,6 +383,7 @@ class ListMarks(gdb.Command):
 		super().__init__("marks", gdb.COMMAND_STATUS)
 
 	def invoke(self, argument, from_tty):
+		take_no_argument("marks", argument)
 		for name, (tid, place, text) in sorted(marks.read().items(), key=lambda mark: mark[1][1]):
 			print(f"{name:<16} thread {tid} position {place}  {text}".rstrip())
 
@@ -392,6 +415,31 @@ Times are as 1.5s or 20ms since the program began, or as -1s before the end; bet
 
 	def complete(self, text, word):
 		return complete_place(word)
+
+
+class Restart(gdb.Command):
+	"""Go to the start of the recording, as `seek start` does. What is recorded is not run again."""
+
+	def __init__(self, name):
+		self.name = name
+		super().__init__(name, gdb.COMMAND_RUNNING)
+
+	def invoke(self, argument, from_tty):
+		take_no_argument(self.name, argument)
+		if is_live():
+			raise gdb.GdbError(f"{self.name}: the program is there already: 'continue' lets it run, and 'seek start' goes back to its start")
+		go("start")
+		print("This is the start of the recording; 'continue' goes on from here.")
+
+
+class Checkpoint(gdb.Command):
+	"""There are no checkpoints: every place can be gone back to. `mark NAME` gives this one a name, for `seek NAME`."""
+
+	def __init__(self):
+		super().__init__("checkpoint", gdb.COMMAND_RUNNING)
+
+	def invoke(self, argument, from_tty):
+		raise gdb.GdbError("every place can be gone back to: 'mark NAME' gives this one a name, and 'seek NAME' goes there")
 
 
 class ThreadsAt(gdb.Command):
@@ -886,7 +934,8 @@ class Calls(gdb.Command):
 		found = re.fullmatch(r"\s*(?:(-a)\s+|-n\s+(\d+)\s+)?([^-\s].*)", argument)
 		if not found:
 			raise gdb.GdbError("give a function; before it, `-n COUNT` is for that many calls, and `-a` for all")
-		ask("recorded")
+		if is_live():
+			raise gdb.GdbError("this is for recordings, and not where the program runs")
 		most = None if found[1] else int(found[2] or self.FIRST)
 		thread = gdb.selected_thread()
 		if thread is None:
@@ -935,8 +984,11 @@ class Intervals(gdb.Command):
 		super().__init__("intervals", gdb.COMMAND_STATUS)
 
 	def invoke(self, argument, from_tty):
+		take_no_argument("intervals", argument)
 		print(ask("intervals").rstrip("\n"))
 
 
-for command in (Bugnet, Connect, Refuse, When, Seek, Mark, ListMarks, Last, First, NextWrite, History, Calls, Events, ThreadsAt, Intervals):
+for command in (Bugnet, Connect, Refuse, When, Seek, Mark, ListMarks, Last, First, NextWrite, History, Calls, Events, ThreadsAt, Intervals, Checkpoint):
 	command()
+for name in ("run", "start", "starti"):
+	Restart(name)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "debug/clock.h"
+#include "debug/executed.h"
 #include "debug/executions.h"
 #include "debug/gdb_session.h"
 #include "debug/places.h"
@@ -195,7 +196,7 @@ static void print_opened(struct gdb_session *session, char *rest, FILE *out)
 	const struct debugged_thread *t = &d->threads[d->current];
 	const struct happening *end = d->recorded ? chronicle_end(&d->chronicle, t->recorded->id) : NULL;
 	struct place place = debugger_place(d, d->current);
-	char name[NAME_TEXT_SIZE];
+	char name[NAME_TEXT_SIZE], text[512];
 
 	(void)rest;
 	if (!d->recorded) {
@@ -209,7 +210,9 @@ static void print_opened(struct gdb_session *session, char *rest, FILE *out)
 	fprintf(out, ". Position %lu.\n", place.position);
 	if (!end || place_compare(place, t->last) < 0)
 		return;
-	if (end->kind == HAPPENED_CUT)
+	if (executed_text(d, d->current, text, sizeof text))
+		fprintf(out, "%s\n", text);
+	else if (end->kind == HAPPENED_CUT)
 		fputs("The recording ends here.\n", out);
 	else if (end->end == END_KILLED)
 		fprintf(out, "The program was killed here by signal %s, %s.\n",
@@ -335,7 +338,8 @@ static void print_history(struct gdb_session *session, char *rest, FILE *out)
 
 /* ---- what happened ---- */
 
-static void print_happening(const struct happening *h, bool here, FILE *out)
+static void print_happening(
+        struct debugger *d, uint32_t thread, const struct happening *h, bool here, FILE *out)
 {
 	char name[NAME_TEXT_SIZE];
 
@@ -355,7 +359,8 @@ static void print_happening(const struct happening *h, bool here, FILE *out)
 			fprintf(out, "+++ %s +++\n", h->end == END_EXIT ? "exited" : "ended");
 		break;
 	case HAPPENED_CUT:
-		fprintf(out, "+++ the recording ends +++\n");
+		fprintf(out, "+++ %s +++\n",
+		        executed_at_end(d, thread) ? "executed another program" : "the recording ends");
 		break;
 	case HAPPENED_ORDER:
 		break;
@@ -370,7 +375,16 @@ static void print_events(struct gdb_session *session, char *rest, FILE *out)
 	struct debugger *d = session->debugger;
 	uint32_t id = d->threads[session->general].recorded->id;
 	uint64_t here = debugger_place(d, session->general).position, from = here;
-	long around = *rest ? strtol(rest, NULL, 10) : EVENTS_AROUND;
+	char *end = rest;
+	long around = *rest ? strtol(rest, &end, 10) : EVENTS_AROUND;
+
+	if (*end || around < 1) {
+		fprintf(out,
+		        "error: '%s' is not how many events there can be on each side; give a number, 1 or "
+		        "more\n",
+		        rest);
+		return;
+	}
 
 	for (long i = 0; i < around;) {
 		const struct happening *before = chronicle_previous(&d->chronicle, id, from);
@@ -385,7 +399,7 @@ static void print_events(struct gdb_session *session, char *rest, FILE *out)
 		if (h->kind == HAPPENED_ORDER)
 			continue;
 		behind += h->position >= here;
-		print_happening(h, next && h->position >= here, out);
+		print_happening(d, session->general, h, next && h->position >= here, out);
 		next &= h->position < here;
 	}
 }
@@ -419,14 +433,10 @@ static void note_script(struct gdb_session *session, char *rest, FILE *out)
 	fprintf(out, "filler %x\n", GDB_FILLER);
 }
 
-/* `calls` goes through the recording by continuing, which at its end would have the program go on, if that
- * runs. */
-static void check_recorded(struct gdb_session *session, char *rest, FILE *out)
+static void print_live(struct gdb_session *session, char *rest, FILE *out)
 {
 	(void)rest;
-	if (session->debugger->live)
-		fprintf(out,
-		        "error: this is for recordings: where the program runs it would have it go on\n");
+	fprintf(out, "%s\n", session->debugger->live ? "yes" : "no");
 }
 
 static void note_call(struct gdb_session *session, char *rest, FILE *out)
@@ -466,7 +476,7 @@ static const struct monitor {
         {"history", print_history, "ADDRESS SIZE [LOW HIGH]: all who change it", false},
         {"events", print_events, "[COUNT]: system calls and signals around here", false},
         {"intervals", print_intervals, "the keyframes of this thread", false},
-        {"recorded", check_recorded, "an error where the program runs", true},
+        {"live", print_live, "is it a program that runs, and no recording?", true},
         {"script", note_script, "gdb says when it calls a function", true},
         {"call", note_call, "it does", true},
         {"statistics", print_statistics, "what it took to come here", false},

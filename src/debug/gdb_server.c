@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "debug/executed.h"
 #include "debug/gdb_session.h"
 #include "debug/live.h"
 #include "record/cpu_level.h"
@@ -317,9 +318,11 @@ static void say_end(struct gdb_session *session)
 {
 	struct debugger *d = session->debugger;
 	const struct happening *end = chronicle_end(&d->chronicle, d->threads[d->current].recorded->id);
-	char text[128];
+	char text[512];
 
-	if (!end || end->kind == HAPPENED_CUT)
+	if (executed_text(d, d->current, text, sizeof text - 1))
+		strcat(text, "\n");
+	else if (!end || end->kind == HAPPENED_CUT)
 		snprintf(text, sizeof text, "The recording of this thread ends here.\n");
 	else if (end->end == END_KILLED)
 		snprintf(text, sizeof text, "The program is killed here by %s.\n",

@@ -46,6 +46,17 @@ expect_in("killed by SIGSEGV", run("events"), "events")
 expect_in("SIGUSR1", run("events 3"), "events")
 expect_in(f"0 to {end:>12}", run("intervals"), "intervals")
 
+for count in ("-1", "0", "foo", "2x"):
+	expect_error("events " + count, f"'{count}' is not how many")
+for command in ("when", "intervals", "marks", "run", "start", "starti"):
+	expect_error(command + " foo", f"{command} takes no argument")
+expect_error("checkpoint", "'mark NAME'")
+for command in ("run", "r", "start", "starti"):
+	run("seek end")
+	run(command)
+	expect(position(), 0, command)
+run("seek end")
+
 # Times: those of the start and the end, and the same way round.
 run("seek 0s")
 expect(position(), 0, "the time of the start")
@@ -73,6 +84,18 @@ expect_in("of it all", run("marks"), "marks")
 expect_error("mark 5", "name")
 if not os.path.exists(run("monitor path").strip() + ".marks"):
 	raise gdb.GdbError("marks are not kept")
+
+# A mark that cannot be written is there all the same, and is written with the next one that can be.
+path = run("monitor path").strip() + ".marks"
+os.mkdir(path + ".new")
+expect_in("kept until gdb ends", run("mark unwritten"), "a mark that cannot be written")
+run("seek start")
+run("seek unwritten")
+expect(position(), cause, "a mark that was not written")
+os.rmdir(path + ".new")
+run("mark next")
+with open(path, encoding="utf-8") as file:
+	expect([line.split()[0] for line in file], ["cause", "unwritten", "next"], "marks, written")
 
 calls = [line.split(None, 1)[1] for line in run("calls make").splitlines() if "make(" in line]
 expect(len(calls), 12, "calls")

@@ -32,6 +32,11 @@ expect(visit(), visits[3], "the present")
 
 # Nothing of that was executed by the program.
 expect_error("calls visit", "where the program runs")
+for command in ("catch", "tcatch"):
+	expect_error(command + " fork", "a program that runs does not stop for it")
+for command in ("run", "start"):
+	expect_error(command, "the program is there already")
+expect(run("info breakpoints").count("catchpoint"), 0, "catchpoints that were refused")
 expect(visit(), visits[3], "the present, behind a command that is refused")
 with open(os.environ["OUTPUT"], encoding="utf-8") as file:
 	expect(len(file.readlines()), 3, "lines so far")
