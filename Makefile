@@ -87,7 +87,7 @@ PROGRAM_TESTS     := $(patsubst tests/programs/%.c,$(B)/tests/programs/%,$(wildc
 	$(patsubst tests/programs/%.cc,$(B)/tests/programs/%,$(wildcard tests/programs/*.cc))
 RACE_TESTS        := $(foreach n,$(basename $(notdir $(wildcard tests/races/*.c tests/races/*.cc))),$(B)/tests/races/$(n) $(B)/tests/races/$(n)-fixed)
 THREAD_TESTS      := $(patsubst tests/threads/%.c,$(B)/tests/threads/%,$(wildcard tests/threads/*.c))
-GDB_TESTS         := $(addprefix $(B)/tests/gdb/,list list-optimised list-static list-stripped containers workers kernel ending publish unknown jit strings loops wide beside alike called called-static history present walk)
+GDB_TESTS         := $(addprefix $(B)/tests/gdb/,list list-optimised list-static list-stripped containers workers kernel ending publish unknown jit strings loops wide beside alike called called-static history present walk libraries libfirst.so libsecond.so)
 FUZZ_SOURCES      := $(wildcard tests/fuzz/*.c)
 
 tests: $(B)/bugnet $(UNIT_TESTS) $(INSTRUCTION_TESTS) $(PROGRAM_TESTS) $(RACE_TESTS) $(THREAD_TESTS) $(GDB_TESTS) \
@@ -176,6 +176,14 @@ $(B)/tests/gdb/called-static: tests/gdb/called.c
 	@mkdir -p $(@D)
 	$(if $(Q),@echo "  $@")
 	$(Q)$(CC) -g -Wall -Wextra -static -o $@ $<
+
+$(B)/tests/gdb/libfirst.so: GDB_CFLAGS := -DFIRST -shared -fPIC
+$(B)/tests/gdb/libsecond.so: GDB_CFLAGS := -DSECOND -shared -fPIC
+$(B)/tests/gdb/libraries: GDB_CFLAGS := -Wl,-rpath,'$$ORIGIN'
+$(B)/tests/gdb/libraries $(B)/tests/gdb/libfirst.so $(B)/tests/gdb/libsecond.so: tests/gdb/libraries.c
+	@mkdir -p $(@D)
+	$(if $(Q),@echo "  $@")
+	$(Q)$(CC) -g -Wall $(GDB_CFLAGS) -o $@ $<
 
 $(B)/tests/gdb/containers: tests/gdb/containers.cc
 	@mkdir -p $(@D)

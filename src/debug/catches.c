@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#define STOPS 4 /* for one happening */
+
 bool catches_signal(const struct catches *catches, const struct happening *signal)
 {
 	return signal && !(signal->number > 0 && signal->number < 65 && catches->passes[signal->number]);
@@ -42,7 +44,7 @@ static bool makes_process(const struct chronicle *chronicle, const struct happen
 
 /* What it is stopped for at this happening, in order; returns how many. */
 static unsigned stops_of(const struct catches *catches, struct chronicle *chronicle, uint32_t thread,
-        const struct happening *h, struct caught stops[3])
+        const struct happening *h, bool backwards, struct caught stops[STOPS])
 {
 	struct place behind = {h->position + 1, 0};
 	const struct happening *first;
@@ -52,13 +54,19 @@ static unsigned stops_of(const struct catches *catches, struct chronicle *chroni
 		stops[count++] = (struct caught){CAUGHT_SIGNAL, {h->position, 0}, h};
 	if (h->kind != HAPPENED_CALL)
 		return count;
-	if (catches_call(catches, h)) {
-		struct place about = {h->position, chronicle_signals(chronicle, thread, h->position, &first)};
+	bool calls = catches_call(catches, h);
+	bool loads = catches->loads && loads_stop_at(catches->loads, thread, h->position, backwards);
+	struct place about = {h->position, 0};
+	if (calls || loads)
+		about.signals = chronicle_signals(chronicle, thread, h->position, &first);
+	if (calls)
 		stops[count++] = (struct caught){CAUGHT_CALL, about, h};
-	}
+	if (loads)
+		stops[count++] = backwards ? (struct caught){CAUGHT_LOAD_BACK, about, h}
+		                           : (struct caught){CAUGHT_LOAD, behind, h};
 	if (catches->forks && makes_process(chronicle, h))
 		stops[count++] = (struct caught){CAUGHT_FORK, behind, h};
-	if (catches_call(catches, h))
+	if (calls)
 		stops[count++] = (struct caught){CAUGHT_RETURN, behind, h};
 	return count;
 }
@@ -70,10 +78,10 @@ bool catches_next(const struct catches *catches, struct chronicle *chronicle, ui
 	int behind = told == CAUGHT_NOTHING ? CAUGHT_RETURN : told;
 	uint64_t from = place.position ? place.position - 1 : 0;
 	const struct happening *h = chronicle_next(chronicle, thread, from);
-	struct caught stops[3];
+	struct caught stops[STOPS];
 
 	for (; h; h = chronicle_following(chronicle, thread, h)) {
-		unsigned count = stops_of(catches, chronicle, thread, h, stops);
+		unsigned count = stops_of(catches, chronicle, thread, h, false, stops);
 		for (unsigned i = 0; i < count; i++) {
 			int order = place_compare(stops[i].place, place);
 			if (order < 0 || (order == 0 && (int)stops[i].kind <= behind))
@@ -89,7 +97,7 @@ bool catches_previous(const struct catches *catches, struct chronicle *chronicle
         struct place place, int told, struct caught *caught)
 {
 	const struct happening *h = chronicle_previous(chronicle, thread, place.position + 1);
-	struct caught stops[3];
+	struct caught stops[STOPS];
 
 	while (h) {
 		/* Several may be at one position. */
@@ -97,7 +105,7 @@ bool catches_previous(const struct catches *catches, struct chronicle *chronicle
 		bool found = false;
 		for (h = chronicle_next(chronicle, thread, position); h && h->position == position;
 		        h = chronicle_following(chronicle, thread, h)) {
-			unsigned count = stops_of(catches, chronicle, thread, h, stops);
+			unsigned count = stops_of(catches, chronicle, thread, h, true, stops);
 			for (unsigned i = 0; i < count; i++) {
 				int order = place_compare(stops[i].place, place);
 				if (order > 0 || (order == 0 && (int)stops[i].kind >= told))

@@ -1,18 +1,21 @@
 /*
  * What a thread is stopped for that its log tells of: signals, system calls where they are entered and where
- * they come back, and processes that it makes. Nothing is replayed to find it.
+ * they come back, processes that it makes, and libraries that come and go. Nothing is replayed to find it.
  */
 #ifndef BUGNET_DEBUG_CATCHES_H
 #define BUGNET_DEBUG_CATCHES_H
 
 #include "debug/chronicle.h"
+#include "debug/loads.h"
 
 /* In the order in which they come at one place. */
 enum caught_kind {
-	CAUGHT_FORK,   /* a process was made; the thread is behind the call */
-	CAUGHT_RETURN, /* behind a call */
-	CAUGHT_SIGNAL, /* one comes */
-	CAUGHT_CALL,   /* about to make a call */
+	CAUGHT_LOAD,      /* behind a call by which a library has come or gone */
+	CAUGHT_FORK,      /* a process was made; the thread is behind the call */
+	CAUGHT_RETURN,    /* behind a call */
+	CAUGHT_SIGNAL,    /* one comes */
+	CAUGHT_CALL,      /* about to make a call */
+	CAUGHT_LOAD_BACK, /* going back: before what CAUGHT_LOAD is behind */
 };
 
 struct catches {
@@ -20,6 +23,7 @@ struct catches {
 	bool calls;
 	VECTOR(uint64_t) numbers; /* of the calls that do; none: all */
 	bool forks;
+	const struct loads *loads; /* or NULL: they are not caught */
 };
 
 struct caught {

@@ -96,6 +96,12 @@ bool debugger_is_alive(struct debugger *d, uint32_t thread)
 	return !(end && end->kind == HAPPENED_END && end->end == END_THREAD_EXIT && end->time <= d->time);
 }
 
+const struct images *debugger_images(struct debugger *d)
+{
+	loads_mark(d);
+	return &d->images;
+}
+
 static void leave_standing(struct debugger *d, struct debugged_thread *t)
 {
 	if (t->standing)
@@ -623,7 +629,9 @@ struct candidate {
 
 static void stop_for(struct candidate *candidate, const struct caught *caught)
 {
-	static const enum stop_kind kinds[] = {[CAUGHT_FORK] = STOP_FORK,
+	static const enum stop_kind kinds[] = {[CAUGHT_LOAD] = STOP_LIBRARY,
+	        [CAUGHT_LOAD_BACK] = STOP_LIBRARY,
+	        [CAUGHT_FORK] = STOP_FORK,
 	        [CAUGHT_RETURN] = STOP_RETURN,
 	        [CAUGHT_SIGNAL] = STOP_SIGNAL,
 	        [CAUGHT_CALL] = STOP_CALL};
@@ -794,6 +802,7 @@ void debugger_continue_recorded(
 	if (!left_out)
 		abort();
 	*stop = (struct stop){0};
+	loads_mark(d);
 	if (direction == FORWARDS || d->moment != d->crossed)
 		d->crossings.count = 0;
 	bool whole = look(d, thread, alone, direction, left_out, &best);
@@ -910,6 +919,7 @@ void debugger_close_recording(struct debugger *d)
 		explorer_destroy(d->explorer);
 	d->explorer = NULL;
 	if (d->recorded) {
+		loads_deinit(&d->loads);
 		images_deinit(&d->images);
 		chronicle_close(&d->chronicle);
 	}

@@ -13,6 +13,7 @@
 #include "debug/catches.h"
 #include "debug/chronicle.h"
 #include "debug/images.h"
+#include "debug/loads.h"
 #include "debug/untouched.h"
 #include "replay/explorer.h"
 
@@ -35,6 +36,7 @@ enum stop_kind {
 	STOP_CALL,        /* about to make a system call that is caught */
 	STOP_RETURN,      /* behind it */
 	STOP_FORK,        /* behind one that has made a process */
+	STOP_LIBRARY,     /* another library is there, or one less: nothing that a user has asked for */
 	STOP_START,       /* there is nothing before */
 	STOP_END,         /* there is nothing behind */
 	STOP_EXITED,      /* the program has ended, for good: see `status` */
@@ -83,7 +85,8 @@ struct debugger {
 	                     same, but for what lay below the stack */
 	const char *path; /* of the recording, for those who keep something next to it; may be NULL */
 	struct chronicle chronicle;
-	struct images images;
+	struct images images; /* as they were last marked: see debugger_images */
+	struct loads loads;
 	struct explorer *explorer;
 	struct debugged_thread *threads;
 	uint32_t thread_count;
@@ -125,6 +128,8 @@ bool debugger_has_begun(struct debugger *debugger, uint32_t thread);
 bool debugger_is_alive(struct debugger *debugger, uint32_t thread);
 /* Its state. NULL: `why` tells. */
 const struct standing *debugger_look(struct debugger *debugger, uint32_t thread, char *why, size_t why_size);
+/* The program and its libraries, of which those are marked that are loaded there. */
+const struct images *debugger_images(struct debugger *debugger);
 /* Memory as it is for the thread. Returns how much is known from `address` on. */
 size_t debugger_read(struct debugger *debugger, uint32_t thread, uint64_t address, void *to, size_t size);
 /* All that is known of it; notes which bytes are. */
@@ -140,7 +145,7 @@ void debugger_look_around(struct debugger *debugger, uint32_t thread);
 /* Is memory the program's own, which runs, as it is? */
 bool debugger_shows_program(const struct debugger *debugger);
 /* Has no file anything but zero there, at first? */
-bool debugger_is_blank(const struct debugger *debugger, uint64_t address);
+bool debugger_is_blank(struct debugger *debugger, uint64_t address);
 
 /* Where all threads stand, and when; and all but one of them are put there again: for a debugger that moves
  * that one alone. The caller frees the items. */

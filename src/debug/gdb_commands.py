@@ -136,9 +136,29 @@ class Connect(gdb.Command):
 
 	def invoke(self, argument, from_tty):
 		print(gdb.execute("target remote " + argument, to_string=True), end="")
-		global filler
-		filler = int(ask("script").split()[1], 16)
+		global filler, image_count
+		words = ask("script").split()
+		filler, image_count = int(words[1], 16), int(words[3])
+		expect_libraries()
 		print(ask("opened").rstrip("\n"))
+
+
+# ---- libraries ----
+
+image_count = 0 # the program and all libraries of the recording: the server tells, see Connect
+
+
+def all_are_there():
+	return sum(objfile.owner is None for objfile in gdb.objfiles()) >= image_count
+
+
+def expect_libraries(event=None):
+	"""A function that is not there may be one of a library that is not loaded here, which gdb need not ask about then."""
+	if image_count:
+		gdb.execute(f"set breakpoint pending {'auto' if all_are_there() else 'on'}")
+
+
+gdb.events.stop.connect(expect_libraries)
 
 
 class Refuse(gdb.Command):

@@ -430,7 +430,8 @@ static void note_script(struct gdb_session *session, char *rest, FILE *out)
 {
 	(void)rest;
 	session->scripted = true;
-	fprintf(out, "filler %x\n", GDB_FILLER);
+	fprintf(out, "filler %x images %u\n", GDB_FILLER,
+	        session->debugger->recorded ? session->debugger->images.items.count : 0);
 }
 
 static void print_live(struct gdb_session *session, char *rest, FILE *out)

@@ -52,10 +52,11 @@ static void make_threads(struct gdb_session *session, FILE *out)
 	fputs("</threads>", out);
 }
 
-/* What is not in the file has no address that gdb could look at: a number that no other has will do. */
+/* Those that are there where it stands, and only those: others may have lain in the same place.
+ * What is not in the file has no address that gdb could look at: a number that no other has will do. */
 static void make_libraries(struct gdb_session *session, FILE *out)
 {
-	const struct images *images = &session->debugger->images;
+	const struct images *images = debugger_images(session->debugger);
 	const struct image *program = images_program(images);
 
 	fputs("<library-list-svr4 version=\"1.0\"", out);
@@ -64,7 +65,7 @@ static void make_libraries(struct gdb_session *session, FILE *out)
 	fputs(">", out);
 	for (uint32_t i = 0; i < images->items.count; i++) {
 		const struct image *image = &images->items.items[i];
-		if (image->program)
+		if (image->program || !image->loaded)
 			continue;
 		fputs("<library name=\"", out);
 		put_xml(out, image->file->path);
@@ -72,6 +73,42 @@ static void make_libraries(struct gdb_session *session, FILE *out)
 		        image->distance, image->dynamic);
 	}
 	fputs("</library-list-svr4>", out);
+}
+
+static char *libraries_text(struct gdb_session *session)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		abort();
+	make_libraries(session, out);
+	if (fclose(out))
+		abort();
+	return text;
+}
+
+bool gdb_libraries_changed(struct gdb_session *session)
+{
+	char *text = session->libraries ? libraries_text(session) : NULL;
+
+	if (!text || strcmp(text, session->libraries) == 0) {
+		free(text);
+		return false;
+	}
+	free(session->libraries);
+	session->libraries = text;
+	return true;
+}
+
+/* Whoever asks is told from now on when it is another one. */
+static void send_libraries(struct gdb_session *session, FILE *out)
+{
+	free(session->libraries);
+	session->libraries = libraries_text(session);
+	session->debugger->catches.loads = &session->debugger->loads;
+	fputs(session->libraries, out);
 }
 
 static void copy_auxv(const struct live *live, FILE *out)
@@ -176,7 +213,7 @@ static const struct object {
 } objects[] = {
         {"features:read:target.xml:", make_features},
         {"threads:read::", make_threads},
-        {"libraries-svr4:read::", make_libraries},
+        {"libraries-svr4:read::", send_libraries},
         {"auxv:read::", make_auxv},
         {"exec-file:read:", make_exec_file},
         {"siginfo:read::", make_siginfo},

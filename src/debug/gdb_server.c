@@ -350,6 +350,51 @@ static void stopped(struct gdb_session *session)
 	reply_stop(session);
 }
 
+/* ---- libraries ---- */
+
+/* gdb asks for the list then, sets its breakpoints in what is new, and goes on by itself. It does so with the
+ * thread that it is told of: that must be the one that it moved. */
+static void reply_libraries(struct gdb_session *session, uint32_t thread)
+{
+	char name[GDB_THREAD_TEXT], *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		abort();
+	session->general = thread;
+	fprintf(out, "T05library:;thread:%s;", gdb_thread_text(session, thread, name));
+	put_registers(session, out);
+	if (fclose(out))
+		abort();
+	gdb_reply_bytes(session, text, size);
+	free(text);
+}
+
+/* After a move of this thread. Of libraries first: where gdb goes on then, it hears why it has stopped. */
+static void arrived(struct gdb_session *session, uint32_t thread, enum direction direction)
+{
+	bool ended = session->last.kind == STOP_EXITED;
+
+	session->delayed = !ended && gdb_libraries_changed(session);
+	session->way = direction;
+	if (session->delayed)
+		reply_libraries(session, thread);
+	else
+		stopped(session);
+}
+
+/* Has gdb gone on, to hear of a stop? */
+static bool was_delayed(struct gdb_session *session, enum direction direction)
+{
+	bool delayed = session->delayed && session->way == direction && !session->seeks;
+
+	session->delayed = false;
+	if (delayed)
+		stopped(session);
+	return delayed;
+}
+
 /* ---- moving ---- */
 
 /* Of a thread that gdb resumes alone it takes for granted that others stay where they are: it does not ask
@@ -365,6 +410,11 @@ static void stay_behind(struct gdb_session *session, uint32_t thread, struct pla
 static void step(struct gdb_session *session, uint32_t thread, bool alone, enum direction direction,
         const struct line_range *range)
 {
+	if (was_delayed(session, direction)) {
+		session->switched = false;
+		return;
+	}
+	session->switched = false;
 	if (direction == FORWARDS && !session->seeks && gdb_calls_run(session, thread, true)) {
 		reply_stop(session);
 		return;
@@ -385,13 +435,18 @@ static void step(struct gdb_session *session, uint32_t thread, bool alone, enum 
 		debugger_step(session->debugger, thread, alone, direction, &session->last);
 	}
 	stay_behind(session, thread, &places);
-	stopped(session);
-	session->switched = false;
+	arrived(session, thread, direction);
+	session->switched &= session->delayed;
 }
 
 static void run(struct gdb_session *session, uint32_t thread, bool alone, enum direction direction)
 {
 	session->seeks = false;
+	if (was_delayed(session, direction)) {
+		session->switched = false;
+		return;
+	}
+	session->switched = false;
 	if (direction == FORWARDS && gdb_calls_run(session, session->copy.thread, false)) {
 		reply_stop(session);
 		return;
@@ -400,9 +455,16 @@ static void run(struct gdb_session *session, uint32_t thread, bool alone, enum d
 	struct places places = {0};
 	if (alone && session->debugger->recorded)
 		places = debugger_places(session->debugger);
-	debugger_continue(session->debugger, thread, alone, direction, &session->last);
+	bool told = false;
+	do {
+		debugger_continue(session->debugger, thread, alone, direction, &session->last);
+		told = session->last.kind == STOP_LIBRARY && gdb_libraries_changed(session);
+	} while (session->last.kind == STOP_LIBRARY && !told);
 	stay_behind(session, thread, &places);
-	stopped(session);
+	if (told)
+		reply_libraries(session, thread);
+	else
+		arrived(session, thread, direction);
 }
 
 /* "vCont;s:p1.2;c": a thread that is stepped goes alone; else all go, or those that are named. "r1,2": it is
@@ -793,6 +855,7 @@ bool gdb_serve(struct debugger *debugger, int fd)
 	free(session->description);
 	line_steps_clear(&session->lines);
 	free(session->reply);
+	free(session->libraries);
 	free(session);
 	free(text);
 	return !ends_all;

@@ -35,7 +35,10 @@ struct gdb_session {
 	bool seeks;       /* the next step goes to this position: see gdb_monitor.c */
 	uint64_t seek;
 	uint32_t seek_thread;
-	bool switched;           /* it went to another thread than the one that gdb has stepped */
+	bool switched;      /* it went to another thread than the one that gdb has stepped */
+	char *libraries;    /* the list that gdb has; NULL: it has never asked for it */
+	bool delayed;       /* it has just been told that there is another one, and not yet of the stop */
+	enum direction way; /* in which it went there */
 	struct line_steps lines; /* that are stepped back over, if gdb has told */
 	uint64_t read_end;       /* of a large piece of memory that it was told of just now, or 0 */
 	unsigned register_count; /* GDB_REGISTERS_AVX or GDB_REGISTER_COUNT */
@@ -112,6 +115,8 @@ void gdb_search_packet(struct gdb_session *session, const char *packet, size_t p
 /* ---- gdb_query.c ---- */
 void gdb_query(struct gdb_session *session, const char *text);
 void gdb_set(struct gdb_session *session, const char *text);
+/* Is the list of libraries another one than gdb has? It counts as told then. */
+bool gdb_libraries_changed(struct gdb_session *session);
 
 /* ---- gdb_files.c ---- */
 /* Behind "vFile:". */

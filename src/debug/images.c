@@ -44,6 +44,7 @@ static void add(struct images *images, const struct code_piece *piece, const cha
 	const Elf64_Ehdr *head;
 	struct image image = {.file = codelog_find(&recorded->codelog, piece->file),
 	        .bytes = &recorded->files.files[piece->file],
+	        .loaded = true,
 	        .start = UINT64_MAX};
 	const Elf64_Phdr *headers = headers_of(image.bytes, &head);
 
@@ -100,7 +101,8 @@ enum image_part images_read(const struct images *images, uint64_t address, uint8
 	for (uint32_t i = 0; i < images->items.count; i++) {
 		const struct image *image = &images->items.items[i];
 		const Elf64_Ehdr *head;
-		if (address < (image->start & -PAGE) || address >= ((image->end + PAGE - 1) & -PAGE))
+		if (!image->loaded || address < (image->start & -PAGE) ||
+		        address >= ((image->end + PAGE - 1) & -PAGE))
 			continue;
 		const Elf64_Phdr *headers = headers_of(image->bytes, &head);
 		for (unsigned k = 0; k < head->e_phnum; k++) {

@@ -18,6 +18,7 @@ struct image {
 	uint64_t entry, headers, dynamic; /* addresses; dynamic 0: it has none */
 	unsigned header_count;
 	bool program; /* what was executed */
+	bool loaded;  /* it is there; see loads.h */
 };
 
 struct images {
@@ -28,7 +29,7 @@ struct images {
 void images_find(struct images *images, const struct recorded *recorded);
 void images_deinit(struct images *images);
 
-/* What the address is in a file, or IMAGE_NOTHING. */
+/* What the address is in a file that is loaded, or IMAGE_NOTHING. */
 enum image_part {
 	IMAGE_NOTHING,
 	IMAGE_CONSTANT, /* code and what cannot be written */

@@ -222,8 +222,10 @@ static void settle(
 static void read_constants(struct debugger *d, const struct debugged_thread *t, uint64_t address, uint8_t *to,
         uint8_t *known, size_t size)
 {
+	const struct images *images = debugger_images(d);
+
 	for (size_t i = 0; i < size; i++)
-		known[i] = images_read(&d->images, address + i, to + i) == IMAGE_CONSTANT;
+		known[i] = images_read(images, address + i, to + i) == IMAGE_CONSTANT;
 	for (size_t i = 0; i < size; i++) {
 		if (known[i])
 			continue;
@@ -235,11 +237,11 @@ static void read_constants(struct debugger *d, const struct debugged_thread *t, 
 	}
 }
 
-bool debugger_is_blank(const struct debugger *d, uint64_t address)
+bool debugger_is_blank(struct debugger *d, uint64_t address)
 {
 	uint8_t initial;
 
-	return images_read(&d->images, address, &initial) != IMAGE_INITIAL || initial == 0;
+	return images_read(debugger_images(d), address, &initial) != IMAGE_INITIAL || initial == 0;
 }
 
 /* ---- what comes next ---- */

@@ -310,7 +310,10 @@ static bool find_watched(struct debugger *d, uint32_t thread, struct stop *stop)
 		        i < p->from_count && !d->threads[i].absent ? p->from[i] : d->threads[i].first;
 		d->threads[i].moment = d->moment;
 	}
+	const struct loads *loads = d->catches.loads;
+	d->catches.loads = NULL; /* gdb has heard of them as the program went on */
 	debugger_continue_recorded(d, thread, false, FORWARDS, &found);
+	d->catches.loads = loads;
 	bool before_end = found.kind != STOP_END && !(found.kind == STOP_SIGNAL && stop->kind == STOP_SIGNAL);
 	if (before_end) {
 		*stop = found;

@@ -43,18 +43,19 @@ static bool read_word(struct debugger *d, uint32_t thread, uint64_t address, uin
 
 static const struct image *find_image(struct debugger *d, uint32_t thread, uint64_t module)
 {
-	const struct images *images = &d->images;
+	const struct images *images = debugger_images(d);
 	uint64_t dynamic;
 
 	if (!module)
 		return images_program(images);
 	for (uint32_t i = 0; i < images->items.count; i++) {
-		if (images->items.items[i].start == module)
+		if (images->items.items[i].loaded && images->items.items[i].start == module)
 			return &images->items.items[i];
 	}
 	for (uint32_t i = 0; i < images->items.count && read_word(d, thread, module + LINK_MAP_LD, &dynamic);
 	        i++) {
-		if (images->items.items[i].dynamic && images->items.items[i].dynamic == dynamic)
+		if (images->items.items[i].loaded && images->items.items[i].dynamic &&
+		        images->items.items[i].dynamic == dynamic)
 			return &images->items.items[i];
 	}
 	return NULL;

@@ -175,7 +175,7 @@ void untouched_read(struct debugger *d, uint64_t address, uint8_t *to, uint8_t *
 		}
 		if (!pristine)
 			continue;
-		known[i] = zeros || images_read(&d->images, address + i, to + i) == IMAGE_INITIAL;
+		known[i] = zeros || images_read(debugger_images(d), address + i, to + i) == IMAGE_INITIAL;
 		to[i] = zeros ? 0 : to[i];
 	}
 }

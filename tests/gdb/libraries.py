@@ -1,0 +1,56 @@
+"""Libraries that are loaded one after the other, in the same place: each is there where it was, in both directions."""
+import os
+
+import gdb
+
+FOUND = [(0, "libfirst.so"), (1, "libsecond.so"), (2, "libfirst.so"), (3, "libsecond.so")]
+LINES = {name: number for number, text in enumerate(open(os.environ["SOURCE"], encoding="utf-8"), 1)
+	for name, mark in (("libfirst.so", "/* the first"), ("libsecond.so", "/* the second")) if mark in text}
+
+
+def run(command):
+	return gdb.execute(command, to_string=True)
+
+
+def loaded():
+	return {os.path.basename(line.split()[-1]) for line in run("info sharedlibrary").splitlines()[1:]}
+
+
+def visits(command):
+	found = []
+	while True:
+		run(command)
+		if gdb.newest_frame().name() != "visit":
+			return found
+		frame = gdb.newest_frame()
+		library = os.path.basename(gdb.solib_name(frame.pc()))
+		assert frame.find_sal().line == LINES[library], (library, frame.find_sal().line)
+		code = bytes(gdb.selected_inferior().read_memory(frame.pc(), 4))
+		found.append((int(gdb.parse_and_eval("number")), library, code, int(run("when").split()[3])))
+
+
+def check():
+	own = {"libfirst.so", "libsecond.so"}
+	assert loaded() and not loaded() & own, loaded()
+	run("break visit") # of which there is none here
+	run("seek start")
+	assert len(loaded()) == 1, loaded() # the dynamic linker
+	forwards = visits("continue")
+	assert [visit[:2] for visit in forwards] == FOUND, forwards
+	assert forwards[0][2] == forwards[2][2] != forwards[1][2] == forwards[3][2], forwards
+	backwards = visits("reverse-continue")
+	assert backwards == forwards[::-1], backwards
+	# Going from one to the other, and to where there is none of them.
+	run("delete")
+	for which in (3, 0, 1, 2, 1):
+		run(f"seek {forwards[which][3]}")
+		assert loaded() & own == {FOUND[which][1]}, (which, loaded())
+		assert gdb.newest_frame().name() == "visit"
+		assert int(gdb.parse_and_eval("number")) == which
+	run("break between")
+	run("continue")
+	assert gdb.newest_frame().name() == "between" and not loaded() & own, loaded()
+
+
+check()
+print("passed")
