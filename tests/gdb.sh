@@ -13,7 +13,7 @@ export SESSIONS=$root/tests/gdb
 tests="list/visits list/cause list/commands list/moves list/conditions list/calls list/steps list/walk list-optimised/visits list-optimised/steps list-optimised/walk \
 list-static/visits list-static/cause list-static/calls list-static/steps list-stripped/steps list-stripped/walk containers/containers \
 containers/steps containers/walk keyframes/walk keyframes/window keyframes/steps keyframes/conditions keyframes/earlier crowd/earlier workers/workers workers/walk ending/ending publish/publish unknown/unknown kernel/kernel strings/strings loops/loops wide/wide beside/beside alike/alike called/called called-static/called history/history libraries/libraries libraries/loads containers/loads jit/jit jit/steps jit/walk rust/steps rust/walk go/steps go/walk bug/arithmetic-overflow bug/bounds-variable bug/dangling-reuse bug/deadlock bug/double-free bug/global-name bug/heap-off-by-one bug/null-function bug/null-option bug/recursion bug/resize bug/stack-read bug/stack-strcpy bug/thread-check bug/thread-count bug/thread-free bug/thread-publish bug/uninitialised bug/vtable bug/wrong-line bug/wrong-sum errors latest executed killed packets interrupt \
-present/visits present/steps present/threads present/calls present/crash present/loop present/watch present/detach present/terminal present/pid present/server present/errors"
+present/visits present/steps present/threads present/calls present/crash present/loop present/watch present/libraries present/detach present/terminal present/pid present/server present/errors"
 
 if [ "${1:-}" != --one ]; then
 	for test in $tests; do
@@ -263,6 +263,10 @@ present/terminal)
 present/pid) present_pid ;;
 present/server) present_server ;;
 present/errors) present_errors ;;
+present/libraries)
+	capture session "$BUGNET" debug --batch -x "$SESSIONS/present_libraries.py" -- "$BUILD/tests/gdb/libraries"
+	verdict
+	;;
 present/*) present "$session" ;;
 packets | interrupt)
 	record -- "$BUILD/tests/gdb/list"

@@ -176,7 +176,7 @@ static bool open_any(struct gdb_session *session, const char *path, struct gdb_f
 	const char *proc = behind_proc(session, path);
 
 	if (session->debugger->live)
-		return open_live(session, path, file);
+		return open_live(session, path, file) || open_recorded(session, path, file);
 	return proc ? open_proc(session, proc, file) : open_recorded(session, path, file);
 }
 

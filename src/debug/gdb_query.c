@@ -7,6 +7,7 @@
 
 #include "debug/auxv.h"
 #include "debug/gdb_session.h"
+#include "debug/libraries.h"
 #include "debug/live.h"
 #include "debug/tls.h"
 
@@ -52,27 +53,32 @@ static void make_threads(struct gdb_session *session, FILE *out)
 	fputs("</threads>", out);
 }
 
-/* Those that are there where it stands, and only those: others may have lain in the same place.
- * What is not in the file has no address that gdb could look at: a number that no other has will do. */
+/* Those that are there where it stands, and only those: others may have lain in the same place. Where a
+ * program runs gdb gets them in the same way: it would follow the dynamic linker's pointers, which are not
+ * known everywhere. What is not in the file has no address that gdb could look at: a number that no other has
+ * will do. */
 static void make_libraries(struct gdb_session *session, FILE *out)
 {
-	const struct images *images = debugger_images(session->debugger);
-	const struct image *program = images_program(images);
+	struct libraries libraries;
 
+	libraries_find(&libraries, session->debugger);
 	fputs("<library-list-svr4 version=\"1.0\"", out);
-	if (program)
-		fprintf(out, " main-lm=\"%#lx\"", program->start);
+	for (uint32_t i = 0; i < libraries.items.count; i++) {
+		if (libraries.items.items[i].program)
+			fprintf(out, " main-lm=\"%#lx\"", libraries.items.items[i].start);
+	}
 	fputs(">", out);
-	for (uint32_t i = 0; i < images->items.count; i++) {
-		const struct image *image = &images->items.items[i];
-		if (image->program || !image->loaded)
+	for (uint32_t i = 0; i < libraries.items.count; i++) {
+		const struct library *library = &libraries.items.items[i];
+		if (library->program)
 			continue;
 		fputs("<library name=\"", out);
-		put_xml(out, image->file->path);
-		fprintf(out, "\" lm=\"%#lx\" l_addr=\"%#lx\" l_ld=\"%#lx\" lmid=\"0x0\"/>", image->start,
-		        image->distance, image->dynamic);
+		put_xml(out, library->path);
+		fprintf(out, "\" lm=\"%#lx\" l_addr=\"%#lx\" l_ld=\"%#lx\" lmid=\"0x0\"/>", library->start,
+		        library->distance, library->dynamic);
 	}
 	fputs("</library-list-svr4>", out);
+	libraries_deinit(&libraries);
 }
 
 static char *libraries_text(struct gdb_session *session)
@@ -298,10 +304,10 @@ static void query_supported(struct gdb_session *session, const char *text)
 	        "vContSupported+;QPassSignals+;ConditionalBreakpoints+;QCatchSyscalls+;qXfer:features:read+;"
 	        "qXfer:threads:"
 	        "read+;qXfer:auxv:read+;"
-	        "qXfer:libraries-svr4:read%c;qXfer:exec-file:read+;qXfer:siginfo:read+;qXfer:siginfo:write+%"
+	        "qXfer:libraries-svr4:read+;qXfer:exec-file:read+;qXfer:siginfo:read+;qXfer:siginfo:write+%"
 	        "s",
 	        GDB_PACKET_MAXIMUM - 8, session->multiprocess ? '+' : '-',
-	        session->debugger->live ? '-' : '+', session->debugger->catches.forks ? ";fork-events+" : "");
+	        session->debugger->catches.forks ? ";fork-events+" : "");
 }
 
 static void query_threads(struct gdb_session *session)
@@ -351,8 +357,7 @@ static void query_command(struct gdb_session *session, const char *hex)
 	gdb_reply(session, "OK");
 }
 
-/* "THREAD,OFFSET,MODULE": for modules see make_libraries; where gdb reads the list of libraries itself it is
- * the address in there. */
+/* "THREAD,OFFSET,MODULE": for modules see make_libraries. */
 static void query_tls(struct gdb_session *session, const char *text)
 {
 	uint64_t offset, module, address;
