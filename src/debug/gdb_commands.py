@@ -883,8 +883,10 @@ class Return(gdb.FinishBreakpoint):
 class Trail:
 	"""The calls of a function by a thread, in the order in which they were entered, found piece by piece."""
 
-	def __init__(self, function):
-		self.bodies, self.entries = function.bodies, set(function.bodies.values()) - {None}
+	def __init__(self, functions):
+		"""With each, up to which position it is that one: another library may have lain in the same place."""
+		self.functions = [(until, bodies, set(bodies.values()) - {None}) for until, bodies in functions]
+		self.pcs = {pc for _, bodies, entries in self.functions for pc in set(bodies) | entries}
 		self.returns = set()
 		self.reached, self.ended = 0, False
 		self.calls, self.running, self.entering = [], {}, []
@@ -892,10 +894,10 @@ class Trail:
 	def go_on(self):
 		"""The next piece of the recording. It is looked through again where calls return to places that were not known yet."""
 		while True:
-			pcs = sorted(set(self.bodies) | self.entries | self.returns)
+			pcs = sorted(self.pcs | self.returns)
 			*lines, end = ask(f"executions {self.reached} {' '.join(f'{pc:x}' for pc in pcs)}").splitlines()
 			found = [(int(words[0]), *(int(word, 16) for word in words[1:])) for words in map(str.split, lines)]
-			new = {top for _, pc, _, top, _ in found if pc in self.entries and top} - self.returns
+			new = {top for position, pc, _, top, _ in found if pc in self.function_at(position)[1] and top} - self.returns
 			if not new:
 				break
 			self.returns |= new
@@ -903,16 +905,20 @@ class Trail:
 			self.note(*execution)
 		self.ended, self.reached = end.startswith("end"), int(end.split()[1])
 
+	def function_at(self, position):
+		return next((function[1:] for function in self.functions if position < function[0]), self.functions[-1][1:])
+
 	def note(self, position, pc, stack, top, rax):
+		bodies, entries = self.function_at(position)
 		call = self.running.get(stack - 8)
 		if call is not None and call.back == pc:
 			call.returns(position, rax)
 			del self.running[stack - 8]
-		if pc in self.entries:
+		if pc in entries:
 			self.enter(Call(position, stack, top or None))
-		if pc in self.bodies and self.bodies[pc] is None:
+		if pc in bodies and bodies[pc] is None:
 			self.calls.append(Call(position, stack, None, inlined=True))
-		elif pc in self.bodies and self.entering:
+		elif pc in bodies and self.entering:
 			self.entering.pop().position = position
 
 	def enter(self, call):
@@ -961,9 +967,9 @@ class Calls(gdb.Command):
 		if thread is None:
 			raise gdb.GdbError("no thread is selected")
 		here, tid = position(), thread.ptid[1] # at the end of the recording the thread may be none any more
-		trail = Trail(Function(found[3]))
 		with disabled([point for point in gdb.breakpoints() if point.enabled]), quiet_signals(), untold():
 			try:
+				trail = Trail(self.find(found[3], tid))
 				told = self.tell_all(trail, most, tid)
 			finally:
 				with uninterrupted():
@@ -972,6 +978,25 @@ class Calls(gdb.Command):
 			print("this thread has not called it in the recording")
 		elif told < len(trail.calls):
 			print(f"and more: `calls -n COUNT {found[3]}` shows so many, `calls -a {found[3]}` all")
+
+	@staticmethod
+	def find(name, tid):
+		"""Which code it is, and up to which position: libraries come and go, and each is looked at where it is there."""
+		stretches = [line.split() for line in ask("libraries").splitlines()]
+		if len(stretches) == 1 and all_are_there():
+			return [(0, Function(name).bodies)]
+		known, missing = {}, None
+		for last, _, libraries in stretches:
+			if libraries in known:
+				continue
+			go(last, tid)
+			try:
+				known[libraries] = Function(name).bodies
+			except gdb.GdbError as error:
+				known[libraries], missing = {}, error
+		if not any(known.values()):
+			raise missing
+		return [(int(until), known[libraries]) for _, until, libraries in stretches]
 
 	@staticmethod
 	def tell_all(trail, most, tid):

@@ -426,6 +426,60 @@ static void print_statistics(struct gdb_session *session, char *rest, FILE *out)
 }
 
 /* For our own commands: from now on gdb says when it is about to call a function; and it is. */
+/* Where the selected thread was then, right before it. */
+static uint64_t position_before(struct gdb_session *session, const struct load *load)
+{
+	struct debugger *d = session->debugger;
+
+	if (d->threads[session->general].recorded->id == load->thread)
+		return load->position;
+	return debugger_place_at(d, session->general, load->time - 1).position;
+}
+
+static uint64_t number_of(const bool *there, uint32_t count)
+{
+	uint64_t number = 0xcbf29ce484222325;
+
+	for (uint32_t i = 0; i < count; i++)
+		number = (number ^ there[i]) * 0x100000001b3;
+	return number;
+}
+
+/* Where libraries only come, nothing lies where something else has lain: a function is found where the first
+ * of them goes, and is the same up to where the next one comes. */
+static void print_libraries(struct gdb_session *session, char *rest, FILE *out)
+{
+	struct debugger *d = session->debugger;
+	const struct images *images = debugger_images(d);
+	const struct loads *loads = &d->loads;
+	uint32_t count = images->items.count;
+	uint64_t end = d->threads[session->general].last.position, number = 0;
+	bool *there = calloc(count + 1, sizeof *there);
+	const struct load *gone = NULL;
+
+	(void)rest;
+	if (!there)
+		abort();
+	memset(there, true, count);
+	for (uint32_t i = loads->items.count; i-- > 0;)
+		there[loads->items.items[i].image] = !loads->items.items[i].loaded;
+	for (uint32_t i = 0; i < loads->items.count; i++) {
+		const struct load *load = &loads->items.items[i];
+		if (load->loaded && gone) {
+			fprintf(out, "%lu %lu %lx\n", position_before(session, gone),
+			        position_before(session, load), number);
+			gone = NULL;
+		} else if (!load->loaded && !gone) {
+			gone = load;
+			number = number_of(there, count);
+		}
+		there[load->image] = load->loaded;
+	}
+	fprintf(out, "%lu %lu %lx\n", gone ? position_before(session, gone) : end, end,
+	        gone ? number : number_of(there, count));
+	free(there);
+}
+
 static void note_script(struct gdb_session *session, char *rest, FILE *out)
 {
 	(void)rest;
@@ -475,6 +529,11 @@ static const struct monitor {
                 false},
         {"next", print_next, "ADDRESS SIZE [LOW HIGH]: who changes it next", false},
         {"history", print_history, "ADDRESS SIZE [LOW HIGH]: all who change it", false},
+        {"libraries", print_libraries,
+                "stretches in which libraries only come: where the first one goes, where the stretch ends, "
+                "and a "
+                "number for all of its libraries",
+                false},
         {"events", print_events, "[COUNT]: system calls and signals around here", false},
         {"intervals", print_intervals, "the keyframes of this thread", false},
         {"live", print_live, "is it a program that runs, and no recording?", true},

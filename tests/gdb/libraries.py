@@ -47,6 +47,18 @@ def check():
 		assert loaded() & own == {FOUND[which][1]}, (which, loaded())
 		assert gdb.newest_frame().name() == "visit"
 		assert int(gdb.parse_and_eval("number")) == which
+	calls = ["(number=0) = 0", "(number=1) = -6", "(number=2) = 6", "(number=3) = -4"]
+	for place in ("end", "start", forwards[0][3], forwards[1][3]):
+		run(f"seek {place}")
+		found = run("calls visit").splitlines()
+		assert [line.partition("visit")[2] for line in found] == calls, (place, found)
+	assert run("calls first_only").startswith("this thread has not called it"), "a function that was never called"
+	try:
+		run("calls nothing_like_it")
+	except gdb.error as error:
+		assert "nothing_like_it" in str(error), error
+	else:
+		raise AssertionError("a function that is nowhere has calls")
 	run("break between")
 	run("continue")
 	assert gdb.newest_frame().name() == "between" and not loaded() & own, loaded()
