@@ -331,6 +331,7 @@ static void read_lines(struct debugger *d, uint32_t thread, uint64_t address, ui
 {
 	struct debugged_thread *t = &d->threads[thread];
 	uint8_t disputed[PAGE] = {0};
+	char why[512];
 
 	read_constants(d, t, address, to, known, size);
 	if (!memchr(known, 0, size))
@@ -343,6 +344,11 @@ static void read_lines(struct debugger *d, uint32_t thread, uint64_t address, ui
 		        disputed + (wanted.address - address), wanted.size);
 	if (memchr(known + (wanted.address - address), 0, wanted.size))
 		read_untouched(d, thread, address, to, known, size);
+	/* Code among what is not known, as that of the vdso, which nobody has loaded. Where there are many
+	 * threads it may have been left meanwhile. */
+	if (memchr(known + (wanted.address - address), 0, wanted.size) &&
+	        debugger_look(d, thread, why, sizeof why))
+		explorer_fill_code(d->explorer, t->standing, address, to, known, size);
 	if (memchr(known + (wanted.address - address), 0, wanted.size))
 		read_ahead(d, thread, address, to, known, size);
 }

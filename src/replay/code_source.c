@@ -308,6 +308,22 @@ size_t code_source_read(void *context, uint64_t address, uint8_t *bytes, size_t 
 	return done;
 }
 
+void code_source_read_known(
+        struct code_source *source, uint64_t address, uint8_t *bytes, uint8_t *known, size_t size)
+{
+	for (size_t done = 0, part; done < size; done += part) {
+		uint64_t end;
+		const struct code_piece *piece = choose(source, address + done, &end);
+		part = end - (address + done) < size - done ? end - (address + done) : size - done;
+		for (size_t i = done; piece && i < done + part; i++) {
+			if (known[i])
+				continue;
+			copy_bytes(source, piece, address + i, bytes + i, 1);
+			known[i] = 1;
+		}
+	}
+}
+
 bool code_source_has_page(void *context, uint64_t address)
 {
 	struct code_source *source = context;

@@ -28,6 +28,10 @@ uint32_t code_source_file(struct code_source *source, uint64_t address, uint64_t
 bool code_source_changes(const struct code_source *source, uint32_t first, uint32_t last);
 bool code_source_piece_changes(const struct code_source *source, uint32_t piece);
 
+/* All that there is of those bytes that are not known yet; notes which are. */
+void code_source_read_known(
+        struct code_source *source, uint64_t address, uint8_t *bytes, uint8_t *known, size_t size);
+
 /* As in struct memory_source; the context is the source. */
 size_t code_source_read(void *context, uint64_t address, uint8_t *bytes, size_t size);
 bool code_source_has_page(void *context, uint64_t address);

@@ -599,6 +599,16 @@ size_t explorer_read_code(
 	return code_source_read(s->source, address, to, size);
 }
 
+void explorer_fill_code(struct explorer *explorer, const struct standing *standing, uint64_t address,
+        uint8_t *to, uint8_t *known, size_t size)
+{
+	struct session *s = &explorer->session;
+
+	if (standing->pieces != code_source_current(s->source))
+		session_set_code(s, standing->pieces);
+	code_source_read_known(s->source, address, to, known, size);
+}
+
 /* ---- searching ---- */
 
 static void take_trace(void *context, size_t stretch, const struct trace_record *records, uint32_t count)

@@ -78,6 +78,9 @@ void explorer_each_range(struct explorer *explorer, const struct standing *stand
 /* Code as the thread fetches it where it stands. Returns how much there is. */
 size_t explorer_read_code(
         struct explorer *explorer, const struct standing *standing, uint64_t address, void *to, size_t size);
+/* All that there is, of those bytes that are not known yet; notes which are. */
+void explorer_fill_code(struct explorer *explorer, const struct standing *standing, uint64_t address,
+        uint8_t *to, uint8_t *known, size_t size);
 
 /* ---- searching ---- */
 

@@ -1,5 +1,5 @@
 /* Two libraries, one after the other in the same place: this file is both of them, and the program that loads
- * them. */
+ * them, and has been in the one that is no file's. */
 #ifdef FIRST
 int first_only(int number)
 {
@@ -24,6 +24,7 @@ int visit(int number)
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static volatile int between_count;
 
@@ -34,8 +35,10 @@ void between(void)
 
 int main(void)
 {
+	struct timespec now;
 	int sum = 0;
 
+	clock_gettime(CLOCK_MONOTONIC, &now);
 	for (int i = 0; i < 4; i++) {
 		void *library = dlopen(i % 2 ? "libsecond.so" : "libfirst.so", RTLD_NOW);
 		if (!library) {
