@@ -147,8 +147,29 @@ killed() {
 		failed "$label" "left behind: $(ls "$work/runtime")" "$work/session.err"
 	elif [ "$(head -n1 "$work/session.status")" = 'signal 9' ]; then
 		ok "$label"
+		killed_debug
 	else
 		failed "$label" "$(paste -sd';' "$work/session.status")" "$work/session.err"
+	fi
+}
+
+# A gdb that waits for commands ends with the one who has started it.
+killed_debug() {
+	mkfifo "$work/commands"
+	exec 8<>"$work/commands"
+	GDB_PID=$work/gdb.pid "$BUGNET" debug -- "$BUILD/tests/gdb/list" <&8 >"$work/session.out" 2>"$work/session.err" &
+	echo 'python import os, signal; open(os.environ["GDB_PID"], "w").write(str(os.getpid())); os.kill(os.getppid(), signal.SIGTERM)' >&8
+	wait $!
+	for ((i = 0; i < 100; i++)); do
+		[ -s "$work/gdb.pid" ] && ! kill -0 "$(cat "$work/gdb.pid")" 2>"$work/why" && break
+		sleep 0.1
+	done
+	exec 8>&-
+	if [ "$i" -lt 100 ]; then
+		ok "$label/debug"
+	else
+		[ ! -s "$work/gdb.pid" ] || kill "$(cat "$work/gdb.pid")"
+		failed "$label/debug" "gdb is still there" "$work/session.err"
 	fi
 }
 

@@ -4,11 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -293,9 +296,15 @@ static bool start_gdb(struct gdb *gdb)
 	if (!write_file(gdb, path, gdb_script, (size_t)(gdb_script_end - gdb_script)))
 		return false;
 	fflush(NULL);
+	pid_t parent = getpid();
 	gdb->pid = fork();
-	if (gdb->pid == 0)
-		become_gdb(gdb, -1);
+	if (gdb->pid == 0) {
+		/* Without us it is of no use, and would keep the terminal. */
+		prctl(PR_SET_PDEATHSIG, SIGHUP);
+		if (getppid() == parent)
+			become_gdb(gdb, -1);
+		_exit(0);
+	}
 	if (gdb->pid < 0)
 		return fail(gdb, "cannot start gdb: ", strerror(errno));
 	/* The terminal's signals are gdb's, or the program's while that runs. */
@@ -332,6 +341,9 @@ static int accept_gdb(struct gdb *gdb, int ended)
 		if (poll(fds, ended >= 0 ? 2 : 1, -1) < 0 && errno != EINTR)
 			return -1;
 		int fd = fds[0].revents & POLLIN ? accept4(gdb->listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+		/* An acknowledgement and a reply are two small parts, of which the second would wait. It is
+		 * an error for a private socket, which does not matter. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 		if (fd >= 0)
 			return fd;
 		if (fds[1].revents)

@@ -59,7 +59,8 @@ static const struct option_spec replay_options[] = {
                 .type = OPTION_TEXT,
                 .offset = offsetof(struct replay_values, at),
                 .value = "POS",
-                .help = "gdb: begin at this position (20K, 1.5M), at N% of the way, at a time (1.5s, -20ms), at the "
+                .help = "gdb: begin at this position (20K, 1.5M), at N% of the way, at a time (1.5s, -20ms), "
+                        "at the "
                         "start or "
                         "the end; default: end",
         },

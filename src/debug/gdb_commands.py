@@ -12,6 +12,8 @@ def ask(question):
 	"""What the server says to a `monitor` command; an error of the user's if it cannot. gdb does not tell it which thread was selected
 before it has looked at it."""
 	thread = gdb.selected_thread()
+	if not gdb.selected_inferior().pid:
+		raise gdb.GdbError("The program is not being run.")
 	answer = gdb.execute(f"monitor {f'@{thread.ptid[1]} ' if thread else ''}{question}", to_string=True)
 	if answer.startswith("error: "):
 		raise gdb.GdbError(answer[len("error: "):].rstrip("\n"))
@@ -82,14 +84,13 @@ def containing(pc):
 
 
 LINES_TOLD = 40
+CALLERS_TOLD = 2
 
 
-def tell_lines():
-	"""Before a command that goes back by lines: gdb makes single steps of it, and the server may make fewer if it knows the lines."""
-	frame, ranges = gdb.selected_frame(), []
-	if frame.function() is None or frame.level() > 0:
-		return
-	block = containing(frame.pc())
+def lines_around(pc):
+	"""The lines of its function as ranges of pcs, the nearest first."""
+	ranges, near = [], pc
+	block = containing(pc)
 	pc = block.start if block is not None else 0
 	while block is not None and pc < block.end:
 		sal = gdb.find_pc_line(pc)
@@ -98,8 +99,20 @@ def tell_lines():
 		if sal.line:
 			ranges.append((sal.pc, sal.last + 1))
 		pc = sal.last + 1
-	ranges.sort(key=lambda each: abs(each[0] - frame.pc()))
-	ask("lines " + " ".join(f"{start:x} {end:x}" for start, end in ranges[:LINES_TOLD]))
+	return sorted(ranges, key=lambda each: abs(each[0] - near))[:LINES_TOLD]
+
+
+def tell_lines():
+	"""Before a command that goes back by lines: gdb makes single steps of it, and the server may make fewer if it knows the lines. Out of
+	a function it goes back over the line that calls it."""
+	if gdb.selected_thread() is None or gdb.selected_frame().level() > 0:
+		return
+	frame, ranges = gdb.selected_frame(), []
+	for _ in range(CALLERS_TOLD + 1):
+		if frame is not None and frame.is_valid():
+			ranges += lines_around(frame.pc())
+			frame = frame.older()
+	ask("lines " + " ".join(f"{start:x} {end:x}" for start, end in dict.fromkeys(ranges)))
 
 
 for command in ("step", "stepi", "next", "nexti", "continue", "finish"):

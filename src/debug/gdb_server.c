@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/wait.h>
 
 #include "debug/executed.h"
@@ -13,8 +14,9 @@
 #include "record/cpu_level.h"
 #include "replay/cpu_level.h"
 
-#define LETS_IT        "Going on from here lets it.\n"
-#define MEMORY_MAXIMUM (GDB_PACKET_MAXIMUM / 2 - 8)
+#define INTERRUPT_LASTS 1000000000ul /* ns: who continues later than that has seen the stop */
+#define LETS_IT         "Going on from here lets it.\n"
+#define MEMORY_MAXIMUM  (GDB_PACKET_MAXIMUM / 2 - 8)
 
 /* ---- replies ---- */
 
@@ -397,6 +399,30 @@ static bool was_delayed(struct gdb_session *session, enum direction direction)
 
 /* ---- moving ---- */
 
+static uint64_t monotonic_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * gdb may go on from a stop by itself, thousands of times: for a condition that it evaluates, or line by
+ * line. ^C then comes as likely as not while it stands, and is meant for the move that follows at once.
+ */
+static bool was_interrupted(struct gdb_session *session)
+{
+	bool recent = session->interrupted && monotonic_now() - session->interrupted < INTERRUPT_LASTS;
+
+	session->interrupted = 0;
+	if (!recent || session->seeks)
+		return false;
+	session->last = (struct stop){.kind = STOP_INTERRUPTED, .thread = session->debugger->current};
+	reply_stop(session);
+	return true;
+}
+
 /* Of a thread that gdb resumes alone it takes for granted that others stay where they are: it does not ask
  * for their registers again. */
 static void stay_behind(struct gdb_session *session, uint32_t thread, struct places *places)
@@ -410,7 +436,7 @@ static void stay_behind(struct gdb_session *session, uint32_t thread, struct pla
 static void step(struct gdb_session *session, uint32_t thread, bool alone, enum direction direction,
         const struct line_range *range)
 {
-	if (was_delayed(session, direction)) {
+	if (was_delayed(session, direction) || was_interrupted(session)) {
 		session->switched = false;
 		return;
 	}
@@ -442,7 +468,7 @@ static void step(struct gdb_session *session, uint32_t thread, bool alone, enum 
 static void run(struct gdb_session *session, uint32_t thread, bool alone, enum direction direction)
 {
 	session->seeks = false;
-	if (was_delayed(session, direction)) {
+	if (was_delayed(session, direction) || was_interrupted(session)) {
 		session->switched = false;
 		return;
 	}
@@ -838,7 +864,7 @@ bool gdb_serve(struct debugger *debugger, int fd)
 	debugger->context = &session->link;
 	while (!session->over && gdb_link_receive(&session->link, text, &size)) {
 		if (session->link.interrupted)
-			session->link.interrupted = false; /* it stands already */
+			session->link.interrupted = false, session->interrupted = monotonic_now();
 		else if (strlen(text) == size || has_bytes(text))
 			handle(session, text, size);
 		else

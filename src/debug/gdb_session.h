@@ -29,10 +29,11 @@ struct gdb_session {
 	bool errors;         /* gdb understands "E.text" */
 	bool over, ends_all; /* gdb has left; and wants us to end */
 	int pid;
-	int child;        /* the process that was made where it stands, which gdb may talk about; or 0 */
-	bool of_child;    /* gdb talks about it */
-	struct stop last; /* why it stands where it stands */
-	bool seeks;       /* the next step goes to this position: see gdb_monitor.c */
+	int child;            /* the process that was made where it stands, which gdb may talk about; or 0 */
+	bool of_child;        /* gdb talks about it */
+	struct stop last;     /* why it stands where it stands */
+	uint64_t interrupted; /* when gdb wanted it to stop where it stood already, monotonic, ns; or 0 */
+	bool seeks;           /* the next step goes to this position: see gdb_monitor.c */
 	uint64_t seek;
 	uint32_t seek_thread;
 	bool switched;      /* it went to another thread than the one that gdb has stepped */

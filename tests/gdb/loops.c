@@ -23,6 +23,11 @@ __attribute__((noinline)) static long add(long count)
 	                 : "r"((long)(count))                                                                \
 	                 : "rcx", "cc")
 
+__attribute__((noinline)) static void leave(void)
+{
+	sum++;
+}
+
 static void some(void)
 {
 	sum = 1;
@@ -40,5 +45,6 @@ int main(void)
 	some();
 	SPIN(300000);
 	sum += 3;
+	SPIN(100000); leave(); /* a call at the end of such a line */
 	abort();
 }

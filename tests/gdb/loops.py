@@ -31,6 +31,15 @@ end = go_to("sum += 3")
 run("reverse-next")
 expect(position(), begin, "the beginning of the line")
 
+# Out of a function, over the line that calls it.
+begin_call = go_to("a call at the end")
+run("tbreak leave")
+run("continue")
+while position() > begin_call:
+	move("reverse-next")
+expect(position(), begin_call, "where the line of the call begins")
+run(f"seek {begin}")
+
 # Forwards: to the next line, and out of the loop from the middle of it.
 move("next")
 expect(position(), end, "next over the loop")

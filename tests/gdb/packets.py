@@ -94,6 +94,16 @@ client.ask("Z2,10,8")
 client.send(packet("bc") + b"\x03")
 assert client.reply().startswith(b"T0"), "interrupted"
 client.ask("z2,10,8")
+
+# And where it stands already, as gdb goes on by itself from stop to stop: the next move, if it comes at once, is none.
+client.ask("bs")
+time.sleep(1.1)
+assert not client.ask("vCont;s:" + thread).startswith(b"T02"), "an interrupt of long ago"
+here = client.ask("p10")
+for move in ("vCont;c", "bs", "bc", "vCont;s:" + thread):
+	client.send(b"\x03")
+	assert client.ask(move).startswith(b"T02"), f"interrupted before {move}"
+	assert client.ask("p10") == here, "where it stands"
 client.ask("bs")
 previous = int.from_bytes(bytes.fromhex(client.ask("p10").decode()), "little")
 while b"replaylog:end" not in client.ask("vCont;c"):
