@@ -12,7 +12,7 @@ export SESSIONS=$root/tests/gdb
 
 tests="list/visits list/cause list/commands list/moves list/conditions list/calls list/steps list/walk list-optimised/visits list-optimised/steps list-optimised/walk \
 list-static/visits list-static/cause list-static/calls list-static/steps list-stripped/steps list-stripped/walk containers/containers \
-containers/steps containers/walk keyframes/walk keyframes/window keyframes/steps keyframes/conditions keyframes/earlier crowd/earlier workers/workers workers/walk ending/ending publish/publish unknown/unknown kernel/kernel strings/strings loops/loops wide/wide beside/beside alike/alike called/called called-static/called history/history libraries/libraries libraries/loads containers/loads jit/jit jit/steps jit/walk rust/steps rust/walk go/steps go/walk bug/arithmetic-overflow bug/bounds-variable bug/dangling-reuse bug/deadlock bug/double-free bug/global-name bug/heap-off-by-one bug/null-function bug/null-option bug/recursion bug/resize bug/stack-read bug/stack-strcpy bug/thread-check bug/thread-count bug/thread-free bug/thread-publish bug/uninitialised bug/vtable bug/wrong-line bug/wrong-sum errors latest executed killed packets interrupt \
+containers/steps containers/walk keyframes/walk keyframes/window keyframes/steps keyframes/conditions keyframes/earlier crowd/earlier workers/workers workers/walk ending/ending publish/publish unknown/unknown kernel/kernel strings/strings loops/loops wide/wide beside/beside alike/alike called/called called-static/called history/history libraries/libraries libraries/loads containers/loads jit/jit jit/steps jit/walk rust/steps rust/walk go/steps go/walk bug/arithmetic-overflow bug/bounds-variable bug/dangling-reuse bug/deadlock bug/double-free bug/global-name bug/heap-off-by-one bug/null-function bug/null-option bug/recursion bug/resize bug/stack-read bug/stack-strcpy bug/thread-check bug/thread-count bug/thread-free bug/thread-publish bug/uninitialised bug/vtable bug/wrong-line bug/wrong-sum errors latest executed damaged killed packets interrupt \
 present/visits present/steps present/threads present/calls present/crash present/loop present/watch present/libraries present/detach present/terminal present/pid present/server present/errors"
 
 if [ "${1:-}" != --one ]; then
@@ -132,6 +132,33 @@ executed() {
 	else
 		failed "$label" "$(paste -sd';' "$work/session.status")" "$work/session.out"
 	fi
+}
+
+# damaged_end NAME COUNT: $recording, of whose last COUNT stretches something is not as it was saved, ends where the first of these begins,
+# says once what is lost, and does not say how the program ended.
+damaged_end() {
+	local first last
+	read -r first last < <(python3 "$SESSIONS/damage.py" "$recording" "$work/$1.bug" "$2")
+	capture session "$BUGNET" replay --batch "$work/$1.bug" -- -nx -ex events -ex 'seek start' -ex 'handle SIGUSR1 nostop noprint' -ex continue -ex when
+	if [ "$(grep -c 'warning' "$work/session.err")" != 1 ] || ! grep -q "warning: .*: thread 0, positions $first to $last are lost: .*checksum" "$work/session.err"; then
+		failed "$label/$1" "does not say once that $first to $last are lost" "$work/session.err"
+	elif [ "$(cat "$work"/session.{out,err} | grep -c 'The recording is damaged here')" != 2 ] || ! grep -q "Position $first\.$" "$work/session.out" ||
+		! grep -q "^thread 0 position $first of 0 to $first " "$work/session.out"; then
+		failed "$label/$1" "does not end at $first" "$work/session.out"
+	elif grep -E 'The program|exited|killed by|executed' "$work"/session.{out,err} >"$work/why"; then
+		failed "$label/$1" "tells an end that is lost" "$work/why"
+	else
+		ok "$label/$1"
+	fi
+}
+
+damaged() {
+	record --save-on always --interval 2000 -- "$BUILD/tests/gdb/list"
+	damaged_end last 1
+	damaged_end last-three 3
+	rm "$recording"
+	record --save-on always --interval 2000 -- sh -c 'exec /bin/true'
+	damaged_end before-execution 1
 }
 
 # A replay that is killed leaves nothing behind: no directory, and no process (capture looks for those).
@@ -275,6 +302,7 @@ case $2 in
 errors) errors ;;
 keyframes/window) window ;;
 executed) executed ;;
+damaged) damaged ;;
 killed) killed ;;
 latest) latest ;;
 present/terminal)

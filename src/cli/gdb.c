@@ -115,6 +115,15 @@ static bool open_recording(struct gdb *gdb)
 	if (*gdb->recorded.warning)
 		error_print(gdb->options->command, "warning: %s: %s; what comes before is used",
 		        options->path, gdb->recorded.warning);
+	if (!recorded_leave_lost_ends(&gdb->recorded))
+		return fail(gdb, "", "out of memory");
+	for (size_t i = 0; i < gdb->recorded.lost_count; i++) {
+		const struct lost_end *lost = &gdb->recorded.lost[i];
+		error_print(gdb->options->command,
+		        "warning: %s: thread %u, positions %lu to %lu are lost: %s; what comes before is "
+		        "used",
+		        options->path, lost->thread, lost->first, lost->last, lost->why);
+	}
 	if (!debugger_open(&gdb->debugger, &gdb->recorded, why, sizeof why))
 		return fail(gdb, "", why);
 	gdb->debugger.path = realpath(options->path, gdb->path);

@@ -28,7 +28,8 @@ static bool span_of(
 		span->next_position = chronicle->recorded->timeline.stretches[stretch + 1]->first;
 		span->next_time = chronicle_keyframe_time(chronicle, stretch + 1);
 	} else {
-		span->next_position = end ? end->position : span->position;
+		const struct lost_end *lost = recorded_lost_end(chronicle->recorded, thread->id);
+		span->next_position = lost ? lost->last : end ? end->position : span->position;
 		span->next_time = thread->record.end_time;
 	}
 	return span->time && span->next_time >= span->time;

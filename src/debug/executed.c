@@ -22,8 +22,10 @@ bool executed_at_end(struct debugger *d, uint32_t thread)
 	const struct happening *end = chronicle_end(&d->chronicle, d->threads[thread].recorded->id);
 	uint64_t kind;
 
-	return end && end->kind == HAPPENED_CUT && meta_number(&d->recorded->meta, META_END_KIND, &kind) &&
-	       kind == END_EXEC;
+	/* The whole program's end is no news of a thread that is not known up to there. */
+	return end && end->kind == HAPPENED_CUT &&
+	       !recorded_lost_end(d->recorded, d->threads[thread].recorded->id) &&
+	       meta_number(&d->recorded->meta, META_END_KIND, &kind) && kind == END_EXEC;
 }
 
 bool executed_text(struct debugger *d, uint32_t thread, char *text, size_t size)

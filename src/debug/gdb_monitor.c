@@ -212,6 +212,8 @@ static void print_opened(struct gdb_session *session, char *rest, FILE *out)
 		return;
 	if (executed_text(d, d->current, text, sizeof text))
 		fprintf(out, "%s\n", text);
+	else if (recorded_lost_end(d->recorded, t->recorded->id))
+		fputs("The recording is damaged here: how it goes on is lost.\n", out);
 	else if (end->kind == HAPPENED_CUT)
 		fputs("The recording ends here.\n", out);
 	else if (end->end == END_KILLED)

@@ -324,6 +324,8 @@ static void say_end(struct gdb_session *session)
 
 	if (executed_text(d, d->current, text, sizeof text - 1))
 		strcat(text, "\n");
+	else if (end && recorded_lost_end(d->recorded, d->threads[d->current].recorded->id))
+		snprintf(text, sizeof text, "The recording is damaged here: how it goes on is lost.\n");
 	else if (!end || end->kind == HAPPENED_CUT)
 		snprintf(text, sizeof text, "The recording of this thread ends here.\n");
 	else if (end->end == END_KILLED)

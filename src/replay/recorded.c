@@ -1,5 +1,7 @@
 #include "replay/recorded.h"
 
+#include <stdlib.h>
+
 #include "record/why.h"
 #include "replay/cpu_level.h"
 #include "replay/target.h"
@@ -69,8 +71,57 @@ bool recorded_open(struct recorded *recorded, const char *path, const char *sysr
 	return recorded->segment_count > 0;
 }
 
+static bool is_lost(struct recorded *recorded, const struct section *stretch)
+{
+	uint8_t *bytes;
+
+	if (stretch_read(&recorded->reader, stretch, &bytes))
+		return true;
+	free(bytes);
+	return false;
+}
+
+bool recorded_leave_lost_ends(struct recorded *recorded)
+{
+	struct timeline *timeline = &recorded->timeline;
+	size_t kept = 0;
+
+	recorded->lost = calloc(timeline->threads + 1, sizeof *recorded->lost);
+	if (!recorded->lost)
+		return false;
+	for (size_t first = 0, next; first < timeline->count; first = next) {
+		struct lost_end *lost = &recorded->lost[recorded->lost_count];
+		next = timeline_next_thread(timeline, first);
+		size_t end = next;
+		while (end > first + 1 && is_lost(recorded, timeline->stretches[end - 1])) {
+			end--;
+			recording_error_text(&recorded->reader.error, lost->why, sizeof lost->why);
+		}
+		if (end < next) {
+			lost->thread = stretch_thread(timeline->stretches[first]);
+			lost->first = timeline->stretches[end]->first;
+			lost->last = timeline->stretches[next - 1]->last;
+			recorded->lost_count++;
+		}
+		for (size_t i = first; i < end; i++)
+			timeline->stretches[kept++] = timeline->stretches[i];
+	}
+	timeline->count = kept;
+	return true;
+}
+
+const struct lost_end *recorded_lost_end(const struct recorded *recorded, uint32_t thread)
+{
+	for (size_t i = 0; i < recorded->lost_count; i++) {
+		if (recorded->lost[i].thread == thread)
+			return &recorded->lost[i];
+	}
+	return NULL;
+}
+
 void recorded_close(struct recorded *recorded)
 {
+	free(recorded->lost);
 	code_files_close(&recorded->files);
 	timeline_deinit(&recorded->timeline);
 	code_history_deinit(&recorded->history);

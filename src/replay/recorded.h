@@ -10,6 +10,13 @@
 #include "replay/timeline.h"
 #include "target/layout.h"
 
+/* The end of a thread that is in the file and cannot be read. */
+struct lost_end {
+	uint32_t thread;
+	uint64_t first, last; /* positions */
+	char why[128];
+};
+
 struct recorded {
 	struct reader reader;
 	struct meta meta;
@@ -20,6 +27,8 @@ struct recorded {
 	struct segment_layout segments[MAX_SEGMENTS];
 	unsigned segment_count;
 	char warning[256]; /* why there is no more of it than there is, or "" */
+	struct lost_end *lost;
+	size_t lost_count;
 };
 
 /* False: `why` tells. Either way recorded_close is called in the end. */
@@ -28,5 +37,12 @@ bool recorded_open(struct recorded *recorded, const char *path, const char *sysr
 void recorded_close(struct recorded *recorded);
 
 bool recorded_has_thread(const struct recorded *recorded, uint32_t id);
+
+/* For who can do with less: each thread ends where what can be read of it ends, as in a file that was cut off
+ * there, and `lost` has the rest. A thread of which nothing can be read stays as it is. To be called before
+ * anybody else uses it. False: out of memory. */
+bool recorded_leave_lost_ends(struct recorded *recorded);
+/* NULL: its end is not lost. */
+const struct lost_end *recorded_lost_end(const struct recorded *recorded, uint32_t thread);
 
 #endif
