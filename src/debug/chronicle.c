@@ -181,19 +181,31 @@ static uint64_t first_of(const struct chronicle *chronicle, size_t stretch)
 	return chronicle->recorded->timeline.stretches[stretch]->first;
 }
 
-/* How many of the stretch are before the position. */
-static uint32_t count_before(const struct chronicle_stretch *stretch, uint64_t position)
+/* How many come first for which it is true: behind these it is false. */
+static uint32_t count_first(const struct chronicle_stretch *stretch, uint32_t count, uint64_t limit,
+        bool (*is_true)(const struct chronicle_stretch *stretch, uint32_t i, uint64_t limit))
 {
-	uint32_t low = 0, high = stretch->items.count;
+	uint32_t low = 0, high = count;
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		if (stretch->items.items[middle].position < position)
+		if (is_true(stretch, middle, limit))
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return low;
+}
+
+static bool item_is_before(const struct chronicle_stretch *stretch, uint32_t i, uint64_t position)
+{
+	return stretch->items.items[i].position < position;
+}
+
+/* How many of the stretch are before the position. */
+static uint32_t count_before(const struct chronicle_stretch *stretch, uint64_t position)
+{
+	return count_first(stretch, stretch->items.count, position, item_is_before);
 }
 
 const struct happening *chronicle_next(struct chronicle *chronicle, uint32_t thread, uint64_t position)
@@ -364,19 +376,15 @@ void chronicle_stamp_operations(struct chronicle *chronicle, bool all_noted)
 	}
 }
 
-/* How many clocks of the stretch are before the position. */
-static uint32_t clocks_before(const struct chronicle_stretch *stretch, uint64_t position)
+static bool clock_is_before(const struct chronicle_stretch *stretch, uint32_t i, uint64_t position)
 {
-	uint32_t low = 0, high = stretch->clocks.count;
+	return stretch->clocks.items[i].position < position;
+}
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (stretch->clocks.items[middle].position < position)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+/* Stamps only grow. */
+static bool clock_is_until(const struct chronicle_stretch *stretch, uint32_t i, uint64_t time)
+{
+	return stretch->clocks.items[i].stamp <= time;
 }
 
 /* The last one's stamp; 0: there is none. */
@@ -386,7 +394,7 @@ static uint64_t clock_before(struct chronicle *chronicle, uint32_t thread, uint6
 
 	for (size_t i = t ? stretch_of(chronicle, t, position) + 1 : 0; t && i-- > t->first;) {
 		const struct chronicle_stretch *stretch = stretch_at(chronicle, i);
-		uint32_t count = clocks_before(stretch, position);
+		uint32_t count = count_first(stretch, stretch->clocks.count, position, clock_is_before);
 		if (count)
 			return stretch->clocks.items[count - 1].stamp;
 	}
@@ -411,21 +419,6 @@ uint64_t chronicle_time(struct chronicle *chronicle, uint32_t thread, struct pla
 	return next && next->time ? next->time - 1 : 0;
 }
 
-/* How many have no later stamp: they only grow. */
-static uint32_t clocks_until(const struct chronicle_stretch *stretch, uint64_t time)
-{
-	uint32_t low = 0, high = stretch->clocks.count;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		if (stretch->clocks.items[middle].stamp <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* The first operation among the clocks with a later stamp; NULL: none. */
 static const struct clock *first_later(struct chronicle *chronicle, uint32_t thread, uint64_t time)
 {
@@ -433,7 +426,8 @@ static const struct clock *first_later(struct chronicle *chronicle, uint32_t thr
 
 	for (size_t i = t ? t->first : 0; t && i < t->end; i++) {
 		const struct chronicle_stretch *stretch = stretch_at(chronicle, i);
-		for (uint32_t k = clocks_until(stretch, time); k < stretch->clocks.count; k++) {
+		uint32_t until = count_first(stretch, stretch->clocks.count, time, clock_is_until);
+		for (uint32_t k = until; k < stretch->clocks.count; k++) {
 			if (stretch->clocks.items[k].operation)
 				return &stretch->clocks.items[k];
 		}

@@ -44,6 +44,15 @@ struct place debugger_about(struct debugger *d, uint32_t thread, uint64_t positi
 	return (struct place){position, signals_at(d, thread, position, &first)};
 }
 
+uint64_t debugger_instructions(const struct debugger *d)
+{
+	uint64_t instructions = 0;
+
+	for (uint32_t i = 0; i < d->thread_count; i++)
+		instructions += d->threads[i].last.position - d->threads[i].first.position;
+	return instructions;
+}
+
 static struct place limited(const struct debugged_thread *thread, struct place place)
 {
 	if (place_compare(place, thread->first) < 0)

@@ -122,6 +122,8 @@ uint32_t debugger_find_thread(const struct debugger *debugger, uint32_t id);
 struct place debugger_place(struct debugger *debugger, uint32_t thread);
 /* Where it stood at another time. */
 struct place debugger_place_at(struct debugger *debugger, uint32_t thread, uint64_t time);
+/* Of all threads. */
+uint64_t debugger_instructions(const struct debugger *debugger);
 /* Had it begun? */
 bool debugger_has_begun(struct debugger *debugger, uint32_t thread);
 /* Was the thread there at all then? */

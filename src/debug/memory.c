@@ -112,11 +112,7 @@ static uint32_t find_others(struct debugger *d, uint32_t thread, struct other ot
 /* Can all of it be looked through while somebody waits? */
 static bool is_short(const struct debugger *d)
 {
-	uint64_t instructions = 0;
-
-	for (uint32_t i = 0; i < d->thread_count; i++)
-		instructions += d->threads[i].last.position - d->threads[i].first.position;
-	return instructions <= LISTED_INSTRUCTIONS;
+	return debugger_instructions(d) <= LISTED_INSTRUCTIONS;
 }
 
 /* What the thread does not know, and what others know otherwise. */

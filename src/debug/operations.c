@@ -23,11 +23,8 @@ static bool see(void *context, const struct trace_record *record)
 
 static bool is_worth_it(const struct debugger *d)
 {
-	uint64_t instructions = 0;
-
-	for (uint32_t i = 0; i < d->thread_count; i++)
-		instructions += d->threads[i].last.position - d->threads[i].first.position;
-	return d->thread_count > 1 && d->thread_count <= MOST_THREADS && instructions <= MOST_INSTRUCTIONS;
+	return d->thread_count > 1 && d->thread_count <= MOST_THREADS &&
+	       debugger_instructions(d) <= MOST_INSTRUCTIONS;
 }
 
 void operations_count(struct debugger *d)

@@ -63,4 +63,7 @@ run("delete")
 run("continue")
 run("continue")
 expect(number("$_exitcode"), 32, "how it ended")
+for command in ("when", "events"):
+	expect_error(command, "The program is not being run")
+expect_error("reverse-next", "does not support this command")
 passed()
