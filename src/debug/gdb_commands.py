@@ -108,10 +108,13 @@ def tell_lines():
 	if gdb.selected_thread() is None or gdb.selected_frame().level() > 0:
 		return
 	frame, ranges = gdb.selected_frame(), []
-	for _ in range(CALLERS_TOLD + 1):
-		if frame is not None and frame.is_valid():
-			ranges += lines_around(frame.pc())
-			frame = frame.older()
+	try:
+		for _ in range(CALLERS_TOLD + 1):
+			if frame is not None:
+				ranges += lines_around(frame.pc())
+				frame = frame.older()
+	except gdb.error:
+		pass # the stack is not known any further
 	ask("lines " + " ".join(f"{start:x} {end:x}" for start, end in dict.fromkeys(ranges)))
 
 
