@@ -1,12 +1,13 @@
 /*
  * The memory of the sequences: two arenas at fixed addresses, one below 4 GB, where 32-bit addressing reaches
- * it and where translators that put a shadow at a distance have their special case, and one high up where
- * libraries live.
+ * it and where translators that put a shadow at a distance have their special case, and one high up, between
+ * the highest place of executables and the lowest of libraries (with 28 random bits or 32).
  *
  * Before a sequence its pages are filled from a template of random numbers, small numbers, floating point
  * numbers and pointers into the arena; afterwards they are hashed.
  */
 #include "fuzz.h"
+#include <stdio.h>
 #include <string.h>
 #include <errno.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@
 #define MAP_FIXED_NOREPLACE 0x100000
 #endif
 
-static const uint64_t bases[ARENAS] = {0x20000000, 0x7d0040000000};
+static const uint64_t bases[ARENAS] = {0x20000000, 0x698040000000};
 
 enum { TEMPLATE = 64 << 10 };
 static _Alignas(64) uint8_t templates[ARENAS][TEMPLATE];
@@ -151,6 +152,37 @@ static void map(uint64_t address, uint64_t size, int protection, int flags, cons
 		fail("cannot map %s at %#lx (%lu bytes): %s", what, address, size, strerror(errno));
 }
 
+/*
+ * What leads out of the arenas must fault in every run. When the high arena was two terabytes below the libraries, a gather
+ * found itself in a code cache now and then, or in a library, wherever these had come to lie in that run.
+ */
+static void check_empty(uint64_t from, uint64_t to, const uint64_t own[2])
+{
+	char line[300];
+	uint64_t start, end;
+	FILE *maps = fopen("/proc/self/maps", "r");
+	if (!maps)
+		fail("cannot open /proc/self/maps: %s", strerror(errno));
+	while (fgets(line, sizeof line, maps))
+		if (sscanf(line, "%lx-%lx", &start, &end) == 2 && start < to && from < end &&
+		        (start < own[0] || end > own[1]))
+			fail("sequences could find what is no memory of theirs: %s", line);
+	fclose(maps);
+}
+
+static void check_surroundings(const uint64_t neighbours[ARENAS][2])
+{
+	const uint64_t most = (uint64_t)MOST_SCALE << 32, below = most * -LEAST_INDEX, above = most * (MOST_INDEX + 1);
+	for (unsigned a = 0; a < ARENAS; a++) {
+		/* The program itself may be in low memory. */
+		uint64_t from = bases[a] > below ? bases[a] - below : neighbours[a][1];
+		check_empty(from, bases[a] + ARENA_SIZE + above, neighbours[a]);
+		/* bt and its kind, with a pointer as the number of the bit */
+		uint64_t bit = bases[a] + bases[1] / 8;
+		check_empty(bit - ARENA_SIZE, bit + 2 * ARENA_SIZE, (const uint64_t[2]){0, 0});
+	}
+}
+
 void arena_setup(bool reserve_neighbours)
 {
 	const uint64_t neighbours[ARENAS][2] = {
@@ -189,6 +221,7 @@ void arena_setup(bool reserve_neighbours)
 		mprotect((void *)(base + AT_CONSTANTS), PAGE, PROT_READ);
 		mprotect((void *)(base + AT_IMAGES), IMAGES * PAGE, PROT_READ);
 	}
+	check_surroundings(neighbours);
 }
 
 static const uint8_t *page_source(struct rng *r, unsigned arena)

@@ -162,6 +162,12 @@ enum {
 /* One in each of their pages: two with all components, two with some; as xsave and as xsavec have them. */
 enum { IMAGES = 4, WHOLE_IMAGES = 2 };
 
+/*
+ * Indexes of gathers and scatters, of 32 or of 64 bits. Two short ones that are taken for a long one lead as many times
+ * 4 GB from the arena, times the scale: arena_setup() makes sure that nothing lies there.
+ */
+enum { LEAST_INDEX = -120, MOST_INDEX = 200, MOST_SCALE = 8 };
+
 void arena_setup(bool reserve_neighbours);
 uint64_t arena_base(unsigned arena);
 void arena_reset(const struct sequence *s);

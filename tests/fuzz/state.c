@@ -215,7 +215,7 @@ static void random_vector_index(struct rng *r, uint8_t *bytes, unsigned size)
 {
 	bool quadwords = rng_chance(r, 50);
 	for (unsigned n = 0; n < size; n += quadwords ? 8 : 4) {
-		int64_t index = rng_between(r, -120, 200);
+		int64_t index = rng_between(r, LEAST_INDEX, MOST_INDEX);
 		if (rng_chance(r, 4))
 			index = (int32_t)rng_next(r);
 		memcpy(bytes + n, &index, quadwords ? 8 : 4);
