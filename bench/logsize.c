@@ -4,18 +4,19 @@
  *	logsize prefix FILE N...      what the N instructions after a keyframe take
  *	logsize tail FILE N...        what is needed to replay the last N instructions
  *	logsize dictionary FILE N...  the log as it would be with a dictionary of N places
- *	logsize codec FILE N...       the log compressed by zstd at level N, as it is and in columns
+ *	logsize codec FILE N...       the log compressed by zstd at level N, as it is, in columns and sorted,
+ *and the ns that packing a byte of it takes
  */
 #include <err.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
+#include <time.h>
 
-#include "recording/columns.h"
 #include "recording/decode.h"
 #include "recording/encode.h"
+#include "recording/packing.h"
 #include "recording/stretch.h"
 
 static struct reader reader;
@@ -65,35 +66,19 @@ static const struct section *next_stretch(const struct section *section)
 	return section < end ? section : NULL;
 }
 
-static size_t zstd_size(const uint8_t *bytes, size_t size, int level)
+/* Of events, as a recorder stores them that begins with this codec. */
+static size_t packed_size(const uint8_t *bytes, size_t size, enum section_codec codec, int level)
 {
-	size_t room = ZSTD_compressBound(size);
-	void *packed = malloc(room);
+	static struct buffer room;
+	struct section section = {.codec = codec};
 
-	if (!packed)
-		errx(1, "out of memory");
-	size_t result = ZSTD_compress(packed, room, bytes, size, level);
-	free(packed);
-	if (ZSTD_isError(result))
-		errx(1, "zstd: %s", ZSTD_getErrorName(result));
-	return result < size ? result : size;
+	section_pack(&section, bytes, size, level, &room);
+	return section.stored_size;
 }
 
-static size_t columns_size(const uint8_t *bytes, size_t size, int level)
-{
-	struct buffer columns = {0};
-
-	if (!columns_split(bytes, size, &columns))
-		errx(1, "out of memory");
-	size_t result = zstd_size(columns.bytes, columns.size, level);
-	buffer_deinit(&columns);
-	return result < size ? result : size;
-}
-
-/* Of events, as a recorder stores them. */
 static size_t compressed_size(const uint8_t *bytes, size_t size)
 {
-	return columns_size(bytes, size, WRITER_DEFAULT_LEVEL);
+	return packed_size(bytes, size, CODEC_SORTED, WRITER_DEFAULT_LEVEL);
 }
 
 /* ---- the first instructions after a keyframe ---- */
@@ -271,18 +256,35 @@ static void print_dictionary(uint64_t places)
 
 /* ---- other codecs ---- */
 
+static uint64_t processor_time(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
 static void print_codec(uint64_t level)
 {
-	uint64_t events = 0, plain = 0, columns = 0;
+	static const enum section_codec codecs[] = {CODEC_ZSTD, CODEC_COLUMNS, CODEC_SORTED};
+	uint64_t events = 0, sizes[3] = {0}, times[3] = {0};
 
 	for (const struct section *section = next_stretch(NULL); section; section = next_stretch(section)) {
 		uint8_t *bytes = load(section);
 		events += section->raw_size;
-		plain += zstd_size(bytes, section->raw_size, (int)level);
-		columns += columns_size(bytes, section->raw_size, (int)level);
+		for (unsigned i = 0; i < 3; i++) {
+			uint64_t start = processor_time();
+			sizes[i] += packed_size(bytes, section->raw_size, codecs[i], (int)level);
+			times[i] += processor_time() - start;
+		}
 		free(bytes);
 	}
-	printf("%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", level, events, plain, columns);
+	printf("%" PRIu64 ",%" PRIu64, level, events);
+	for (unsigned i = 0; i < 3; i++)
+		printf(",%" PRIu64, sizes[i]);
+	for (unsigned i = 0; i < 3; i++)
+		printf(",%.1f", events ? (double)times[i] / (double)events : 0);
+	printf("\n");
 }
 
 /* ---- command line ---- */
@@ -294,7 +296,8 @@ static const struct mode {
 } modes[] = {
         {"prefix", "instructions,keyframes,mean_bytes,largest_bytes", print_prefix},
         {"tail", "window,stretches,replayed,bytes", print_tail},
-        {"codec", "level,event_bytes,zstd_bytes,columns_bytes", print_codec},
+        {"codec", "level,event_bytes,zstd_bytes,columns_bytes,sorted_bytes,zstd_ns,columns_ns,sorted_ns",
+                print_codec},
         {"dictionary", "places,words,looked_up,hits,plain_bytes,log_bytes,stored_bytes", print_dictionary},
 };
 

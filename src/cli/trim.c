@@ -253,7 +253,7 @@ static bool cut_section(struct trimming *trimming, const struct section *section
 			break;
 		}
 	}
-	what.codec = CODEC_COLUMNS;
+	what.codec = CODEC_SORTED;
 	what.last = to;
 	enum recording_status status = writer_add(&trimming->writer, &what, bytes, size);
 	free(decoder);

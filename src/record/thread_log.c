@@ -41,7 +41,7 @@ static enum recording_status write_stretch(struct thread_log *log, const struct 
 {
 	const struct finished_stretch stretch = {
 	        .what = {.type = SECTION_STRETCH,
-	                .codec = CODEC_COLUMNS,
+	                .codec = CODEC_SORTED,
 	                .id = stretch_id(log->record.id, log->stretches),
 	                .first = log->first,
 	                .last = log->last},

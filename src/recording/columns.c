@@ -1,6 +1,7 @@
 #include "recording/columns.h"
 
 #include "recording/decode.h"
+#include "recording/parts.h"
 
 enum column {
 	COLUMN_HEADS,     /* the first byte of every event */
@@ -12,32 +13,7 @@ enum column {
 	COLUMN_COUNT,
 };
 
-#define KEYFRAME_DICTIONARY 8 /* where its bits are, behind the first byte */
-
 /* ---- the parts of a patch ---- */
-
-/* A varint, where it lies. */
-static const uint8_t *varint_bytes(struct cursor *cursor, size_t *size)
-{
-	const uint8_t *at = cursor->at;
-
-	cursor_varint(cursor);
-	*size = (size_t)(cursor->at - at);
-	return at;
-}
-
-static const uint8_t *line_bytes(struct cursor *cursor, unsigned head, size_t *size)
-{
-	switch (head >> PATCH_DISTANCE_SHIFT & 3) {
-	case DISTANCE_NEAR:
-		*size = 1;
-		return cursor_bytes(cursor, 1);
-	case DISTANCE_FAR:
-		return varint_bytes(cursor, size);
-	}
-	*size = 0;
-	return cursor->at;
-}
 
 static const uint8_t *form_bytes(struct cursor *cursor, unsigned head, size_t *size)
 {
@@ -96,13 +72,6 @@ static void split_patch(struct cursor *cursor, struct buffer columns[COLUMN_COUN
 	buffer_bytes(&columns[COLUMN_WORDS], cursor->at, cursor_left(cursor));
 }
 
-static void put_size(struct buffer *buffer, uint64_t size)
-{
-	uint8_t bytes[VARINT_MAXIMUM];
-
-	buffer_bytes(buffer, bytes, (size_t)(put_varint(bytes, size) - bytes));
-}
-
 static void split_other(const uint8_t *event, size_t size, struct buffer columns[COLUMN_COUNT])
 {
 	buffer_u8(&columns[COLUMN_HEADS], *event);
@@ -145,21 +114,6 @@ bool columns_split(const uint8_t *events, size_t size, struct buffer *to)
 
 /* ---- from columns ---- */
 
-struct merged {
-	uint8_t *at, *end;
-	bool failed;
-};
-
-static void put(struct merged *merged, const uint8_t *bytes, size_t size)
-{
-	if (!bytes || (size_t)(merged->end - merged->at) < size) {
-		merged->failed = true;
-		return;
-	}
-	memcpy(merged->at, bytes, size);
-	merged->at += size;
-}
-
 static void merge_patch(
         struct merged *merged, struct cursor columns[COLUMN_COUNT], unsigned head, size_t place_size)
 {
@@ -171,15 +125,15 @@ static void merge_patch(
 		return;
 	}
 	part = varint_bytes(&columns[COLUMN_POSITIONS], &size);
-	put(merged, part, size);
+	put_part(merged, part, size);
 	part = line_bytes(&columns[COLUMN_LINES], head, &size);
-	put(merged, part, size);
+	put_part(merged, part, size);
 	forms = form_bytes(&columns[COLUMN_FORMS], head, &size);
-	put(merged, forms, size);
+	put_part(merged, forms, size);
 	if (merged->failed)
 		return;
 	size = words_size(head, forms, place_size);
-	put(merged, cursor_bytes(&columns[COLUMN_WORDS], size), size);
+	put_part(merged, cursor_bytes(&columns[COLUMN_WORDS], size), size);
 }
 
 static void merge_other(
@@ -188,7 +142,7 @@ static void merge_other(
 	uint64_t size = cursor_varint(&columns[COLUMN_OTHERS]);
 	const uint8_t *rest = cursor_bytes(&columns[COLUMN_OTHERS], size);
 
-	put(merged, rest, size);
+	put_part(merged, rest, size);
 	if (rest && head == EVENT_KEYFRAME && size > KEYFRAME_DICTIONARY) {
 		const struct dictionary dictionary = {.bits = rest[KEYFRAME_DICTIONARY]};
 		*place_size = dictionary_index_bytes(&dictionary);
@@ -222,7 +176,7 @@ bool columns_merge(const uint8_t *bytes, size_t size, uint8_t *events, size_t ev
 		return false;
 	while (cursor_left(&columns[COLUMN_HEADS]) && !merged.failed) {
 		uint8_t head = cursor_u8(&columns[COLUMN_HEADS]);
-		put(&merged, &head, 1);
+		put_part(&merged, &head, 1);
 		if (head & PATCH_HEAD)
 			merge_patch(&merged, columns, head, place_size);
 		else

@@ -1,7 +1,8 @@
 /*
  * The events of a stretch, for the compressor: the parts of patches that are alike stand
  * together, heads with heads, positions with positions, words with words. No byte changes,
- * only their order; docs/format.md has it.
+ * only their order; docs/format.md has it. Files are made of what sorted.h does with them instead;
+ * this is for reading older ones, and for what sorted.h cannot give back.
  */
 #ifndef BUGNET_RECORDING_COLUMNS_H
 #define BUGNET_RECORDING_COLUMNS_H

@@ -16,9 +16,10 @@
 #define CONTAINER_MINIMUM_READER 1 /* the oldest version of readers that understand what it writes */
 
 /* Features that a reader must know, and those it may ignore. */
-#define CONTAINER_REQUIRED_GAPS  (UINT64_C(1) << 0) /* the code history leaves pieces out */
-#define CONTAINER_REQUIRED_KNOWN CONTAINER_REQUIRED_GAPS
-#define CONTAINER_OPTIONAL_FILES (UINT64_C(1) << 0) /* the mapped files are inside */
+#define CONTAINER_REQUIRED_GAPS   (UINT64_C(1) << 0) /* the code history leaves pieces out */
+#define CONTAINER_REQUIRED_SORTED (UINT64_C(1) << 1) /* stretches may have CODEC_SORTED */
+#define CONTAINER_REQUIRED_KNOWN  (CONTAINER_REQUIRED_GAPS | CONTAINER_REQUIRED_SORTED)
+#define CONTAINER_OPTIONAL_FILES  (UINT64_C(1) << 0) /* the mapped files are inside */
 
 #define CONTAINER_HEADER_SIZE         64
 #define CONTAINER_HEADER_SIZE_MAXIMUM 4096 /* what a later version may grow it to */
@@ -37,6 +38,7 @@ enum section_codec {
 	CODEC_NONE,
 	CODEC_ZSTD,
 	CODEC_COLUMNS, /* zstd of what columns.h makes of the content; stretches only */
+	CODEC_SORTED,  /* the same of what sorted.h makes of it */
 };
 
 #define SECTION_HEADER_SIZE 64

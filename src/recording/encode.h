@@ -222,6 +222,16 @@ static inline uint8_t *encode_words(
 	return at;
 }
 
+/* What comes behind the line: which words, and what they are. */
+static inline uint8_t *encode_changed_words(
+        struct coder *coder, uint8_t *head, uint8_t *at, unsigned mask, const void *line)
+{
+	if (mask & (mask - 1))
+		return encode_words(coder, head, at, mask, line);
+	unsigned number = (unsigned)__builtin_ctz(mask);
+	return encode_one_word(coder, head, at, number, word_of_line(line, number));
+}
+
 /*
  * `line` has the 64 bytes for `address`, which is a multiple of 64; `mask` is not 0. Words
  * outside the mask are not read. Nobody may change the line meanwhile: it is the thread's
@@ -235,10 +245,7 @@ static inline uint8_t *encode_patch(
 	*head = PATCH_HEAD;
 	at = encode_position(coder, at + 1, position);
 	at = encode_line(coder, head, at, address / EVENT_LINE_BYTES);
-	if (mask & (mask - 1))
-		return encode_words(coder, head, at, mask, line);
-	unsigned number = (unsigned)__builtin_ctz(mask);
-	return encode_one_word(coder, head, at, number, word_of_line(line, number));
+	return encode_changed_words(coder, head, at, mask, line);
 }
 
 /* ---- the other kinds ---- */

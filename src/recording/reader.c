@@ -9,8 +9,8 @@
 #include <zstd.h>
 
 #include "recording/columns.h"
-
 #include "recording/cursor.h"
+#include "recording/sorted.h"
 
 static enum recording_status fail(struct reader *reader, enum recording_status status, uint64_t offset)
 {
@@ -247,15 +247,20 @@ const struct section *reader_find(
 }
 
 /* A zstd block of at least four bytes makes at most 128 KB: more than that is a lie. */
+static bool frame_is_possible(const struct section *section, uint64_t size)
+{
+	return size >> 17 <= section->stored_size / 4;
+}
+
 static bool size_is_possible(const struct section *section)
 {
 	return section->codec == CODEC_NONE ? section->raw_size == section->stored_size
-	                                    : section->raw_size >> 17 <= section->stored_size / 4;
+	                                    : frame_is_possible(section, section->raw_size);
 }
 
 static enum recording_status check_sizes(struct reader *reader, const struct section *section)
 {
-	if (section->codec > CODEC_COLUMNS)
+	if (section->codec > CODEC_SORTED)
 		return reader_fail(reader, section, RECORDING_FEATURES);
 	if (!size_is_possible(section))
 		return reader_fail(reader, section, RECORDING_MALFORMED);
@@ -281,17 +286,50 @@ enum recording_status reader_load_stored(
 	return status;
 }
 
-/* One frame that says its size: that of the content, or what columns make of that. */
+/* How large the frame of a section may be whose content is stored in another order: 0 for all others. */
+static uint64_t reordered_limit(const struct section *section)
+{
+	switch (section->codec) {
+	case CODEC_COLUMNS:
+		return COLUMNS_SIZE_LIMIT(section->raw_size);
+	case CODEC_SORTED:
+		return SORTED_SIZE_LIMIT(section->raw_size);
+	}
+	return 0;
+}
+
+/* What frames, one behind the other up to the end of the bytes, say that they make; false: they are none. */
+static bool size_of_frames(const uint8_t *bytes, size_t size, uint64_t *sum)
+{
+	for (*sum = 0; size;) {
+		unsigned long long content = ZSTD_getFrameContentSize(bytes, size);
+		size_t frame = ZSTD_findFrameCompressedSize(bytes, size);
+		if (content == ZSTD_CONTENTSIZE_ERROR || content == ZSTD_CONTENTSIZE_UNKNOWN ||
+		        content > UINT64_MAX - *sum || ZSTD_isError(frame))
+			return false;
+		*sum += content;
+		bytes += frame;
+		size -= frame;
+	}
+	return true;
+}
+
+/* One frame that says its size, or several: that of the content, or what its other order makes of that. */
 static enum recording_status decompress(struct reader *reader, const struct section *section,
         const uint8_t *stored, size_t *size, uint8_t **bytes)
 {
 	size_t stored_size = section->stored_size;
-	unsigned long long frame = ZSTD_getFrameContentSize(stored, stored_size);
+	uint64_t frames;
+	bool good = size_of_frames(stored, stored_size, &frames) &&
+	            (section->codec == CODEC_SORTED ||
+	                    ZSTD_findFrameCompressedSize(stored, stored_size) == stored_size);
 
-	if (section->codec == CODEC_COLUMNS && frame <= COLUMNS_SIZE_LIMIT(section->raw_size))
-		*size = frame;
-	if (frame != *size || ZSTD_findFrameCompressedSize(stored, stored_size) != stored_size)
+	if (frames <= reordered_limit(section) && frame_is_possible(section, frames))
+		*size = frames;
+	if (!good || frames != *size)
 		return reader_fail(reader, section, RECORDING_COMPRESSION);
+	if (*size > reader->limit)
+		return reader_fail(reader, section, RECORDING_TOO_LARGE);
 	*bytes = malloc(*size ? *size : 1);
 	if (!*bytes)
 		return reader_fail(reader, section, RECORDING_MEMORY);
@@ -302,16 +340,17 @@ static enum recording_status decompress(struct reader *reader, const struct sect
 }
 
 static enum recording_status merge(
-        struct reader *reader, const struct section *section, uint8_t *columns, size_t size, uint8_t **bytes)
+        struct reader *reader, const struct section *section, uint8_t *stored, size_t size, uint8_t **bytes)
 {
 	enum recording_status status = RECORDING_OK;
 
 	*bytes = malloc(section->raw_size ? section->raw_size : 1);
 	if (!*bytes)
 		status = RECORDING_MEMORY;
-	else if (!columns_merge(columns, size, *bytes, section->raw_size))
+	else if (section->codec == CODEC_SORTED ? !sorted_merge(stored, size, *bytes, section->raw_size)
+	                                        : !columns_merge(stored, size, *bytes, section->raw_size))
 		status = RECORDING_MALFORMED;
-	free(columns);
+	free(stored);
 	if (!status)
 		return status;
 	free(*bytes);
@@ -334,6 +373,5 @@ enum recording_status reader_load(struct reader *reader, const struct section *s
 	size_t size = section->raw_size;
 	status = decompress(reader, section, stored, &size, bytes);
 	free(stored);
-	return !status && section->codec == CODEC_COLUMNS ? merge(reader, section, *bytes, size, bytes)
-	                                                  : status;
+	return !status && reordered_limit(section) ? merge(reader, section, *bytes, size, bytes) : status;
 }

@@ -5,7 +5,7 @@ enum recording_status stretch_write(struct writer *writer, uint32_t thread, uint
 {
 	const struct section what = {
 	        .type = SECTION_STRETCH,
-	        .codec = CODEC_COLUMNS,
+	        .codec = CODEC_SORTED,
 	        .id = stretch_id(thread, number),
 	        .first = first,
 	        .last = last,

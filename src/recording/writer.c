@@ -114,7 +114,7 @@ enum recording_status writer_init_required(
 	        .size = CONTAINER_HEADER_SIZE,
 	        .version = CONTAINER_VERSION,
 	        .minimum_reader = CONTAINER_MINIMUM_READER,
-	        .required = required_features,
+	        .required = required_features | CONTAINER_REQUIRED_SORTED,
 	        .optional = optional_features,
 	};
 	uint8_t bytes[CONTAINER_HEADER_SIZE];

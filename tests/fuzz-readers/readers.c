@@ -17,6 +17,7 @@
 #include "recording/encode.h"
 #include "recording/meta.h"
 #include "recording/packed_file.h"
+#include "recording/sorted.h"
 #include "recording/stretch.h"
 #include "recording/thread.h"
 #include "readers.h"
@@ -130,6 +131,28 @@ static void read_columns(const uint8_t *bytes, size_t size)
 		require(!memcmp(events, again, events_size));
 	}
 	buffer_deinit(&columns);
+	free(events);
+	free(again);
+}
+
+/* The same. */
+static void read_sorted(const uint8_t *bytes, size_t size)
+{
+	struct sorted sorted;
+
+	if (size < 2)
+		return;
+	size_t events_size = (size_t)(bytes[0] | bytes[1] << 8);
+	uint8_t *events = malloc(events_size + 1), *again = malloc(events_size + 1);
+	require(events && again);
+	if (sorted_merge(bytes + 2, size - 2, events, events_size)) {
+		if (sorted_split(events, events_size, &sorted)) {
+			require(sorted.bytes.size <= SORTED_SIZE_LIMIT(events_size));
+			require(sorted_merge(sorted.bytes.bytes, sorted.bytes.size, again, events_size));
+			require(!memcmp(events, again, events_size));
+		}
+		sorted_deinit(&sorted);
+	}
 	free(events);
 	free(again);
 }
@@ -248,6 +271,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	        [READER_ELF] = read_elf,
 	        [READER_CODE] = read_code,
 	        [READER_COLUMNS] = read_columns,
+	        [READER_SORTED] = read_sorted,
 	};
 
 	if (size && bytes[0] < READER_COUNT)

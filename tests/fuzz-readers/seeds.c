@@ -15,6 +15,7 @@
 #include "recording/columns.h"
 #include "recording/meta.h"
 #include "recording/packed_file.h"
+#include "recording/sorted.h"
 #include "recording/stretch.h"
 #include "recording/thread.h"
 #include "readers.h"
@@ -49,9 +50,12 @@ static size_t short_stretch(unsigned dictionary_bits, uint64_t seed, uint8_t *by
 	at = encode_event(&coder, at, &event);
 	for (int i = 0; i < EVENTS;) {
 		struct coder before = coder;
-		random_event(&source, i < EVENTS / 2 ? EVENT_PATCH : random_kind(&source), &event);
+		enum event_kind kind = i < EVENTS / 2 ? EVENT_PATCH : random_kind(&source);
+		if (kind == EVENT_KEYFRAME) /* it would empty the dictionary, which nothing brings back */
+			continue;
+		random_event(&source, kind, &event);
 		uint8_t *end = encode_event(&coder, at, &event);
-		if (event.kind == EVENT_KEYFRAME || end - at > 300) {
+		if (end - at > 300) {
 			coder = before;
 			continue;
 		}
@@ -73,6 +77,23 @@ static void column_seed(void)
 		errx(1, "no columns");
 	write_seed("columns", READER_COLUMNS, columns.bytes, columns.size);
 	buffer_deinit(&columns);
+}
+
+static void sorted_seed(void)
+{
+	static uint8_t bytes[64 * ENCODE_MAXIMUM];
+	size_t size = short_stretch(6, 7, bytes);
+	struct buffer buffer = {0};
+	struct sorted sorted;
+
+	if (!sorted_split(bytes, size, &sorted))
+		errx(1, "not sorted");
+	buffer_u8(&buffer, (uint8_t)size);
+	buffer_u8(&buffer, (uint8_t)(size >> 8));
+	buffer_bytes(&buffer, sorted.bytes.bytes, sorted.bytes.size);
+	write_seed("sorted", READER_SORTED, buffer.bytes, buffer.size);
+	buffer_deinit(&buffer);
+	sorted_deinit(&sorted);
 }
 
 static void event_seeds(void)
@@ -123,7 +144,7 @@ static struct code_history code(void)
 
 	code_history_add(&history, &piece);
 	piece = (struct code_piece){
-	        1, 77, 0x7f0000000000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"\x90\x90\x0f\x0b"};
+	        1, 77, 0x7f0000000000, 4, EVENT_FILE_NONE, 0, (const uint8_t *)"\x90\x90\x0f\x0b", 0};
 	code_history_add(&history, &piece);
 	return history;
 }
@@ -157,7 +178,7 @@ static void section_seeds(void)
 static void container_seed(const char *name, bool compressed, bool finished)
 {
 	static uint8_t bytes[64 * ENCODE_MAXIMUM];
-	struct section stretch = {.type = SECTION_STRETCH, .codec = compressed ? CODEC_COLUMNS : CODEC_NONE};
+	struct section stretch = {.type = SECTION_STRETCH, .codec = compressed ? CODEC_SORTED : CODEC_NONE};
 	struct writer writer;
 	struct meta meta = facts();
 	struct codelog log = files();
@@ -219,6 +240,7 @@ int main(int argc, char **argv)
 	directory = argv[1];
 	event_seeds();
 	column_seed();
+	sorted_seed();
 	section_seeds();
 	container_seed("container", true, true);
 	container_seed("container-raw", false, true);

@@ -325,7 +325,7 @@ static void hostile_sizes(void **state)
 	assert_int_equal(load_made_up(zstd, packed, size, UINT64_MAX), RECORDING_MALFORMED);
 	none.raw_size++;
 	assert_int_equal(load_made_up(none, packed, size, limit), RECORDING_MALFORMED);
-	none.codec = CODEC_COLUMNS + 1;
+	none.codec = CODEC_SORTED + 1;
 	assert_int_equal(load_made_up(none, packed, size, limit), RECORDING_FEATURES);
 	/* a frame of columns that are none, of events that could be so large, and that could not */
 	struct section columns = {.codec = CODEC_COLUMNS, .raw_size = sizeof zeros};
@@ -334,6 +334,17 @@ static void hostile_sizes(void **state)
 	assert_int_equal(load_made_up(columns, packed, size, limit), RECORDING_COMPRESSION);
 	columns.raw_size = UINT64_MAX / 2;
 	assert_int_equal(load_made_up(columns, packed, size, UINT64_MAX), RECORDING_MALFORMED);
+	/* the same in several frames, which one codec only may have */
+	struct section sorted = {.codec = CODEC_SORTED, .raw_size = sizeof zeros};
+	memcpy(packed + size, packed, size);
+	assert_int_equal(load_made_up(sorted, packed, size, limit), RECORDING_MALFORMED);
+	assert_int_equal(load_made_up(sorted, packed, 2 * size, limit), RECORDING_MALFORMED);
+	assert_int_equal(load_made_up(sorted, packed, 2 * size - 1, limit), RECORDING_COMPRESSION);
+	assert_int_equal(load_made_up(sorted, packed, 2 * size, 2 * sizeof zeros - 1), RECORDING_TOO_LARGE);
+	sorted.raw_size = sizeof zeros / 6 - 256;
+	assert_int_equal(load_made_up(sorted, packed, size, limit), RECORDING_COMPRESSION);
+	columns.raw_size = 2 * sizeof zeros;
+	assert_int_equal(load_made_up(columns, packed, 2 * size, limit), RECORDING_COMPRESSION);
 }
 
 /* ---- writing ---- */
