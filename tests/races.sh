@@ -21,6 +21,7 @@ name=$2
 source=$(echo "$root/tests/races/$name".c*)
 expected=$(sed -n 's/^ \* race: //p' "$source")
 ordered=$(sed -n 's/^ \* ordered: //p' "$source")
+called=$(sed -n 's/^ \* call: //p' "$source")
 freed=$(sed -n 's/^ \* freed: //p' "$source")
 stack=$(sed -n 's/^ \* stack: //p' "$source")
 allocated=$(sed -n 's/^ \* allocated: \(.*\)()/\1/p' "$source")
@@ -58,9 +59,12 @@ sys.exit(not ($3))" "$work/races.json" "$expected"; then
 if find_races "$name"; then
 	expect "$name" 1 "any(('$freed' and {'frees it' == race[which]['does'] and race[which]['callers'][0]['function'] + '()' or race[which]['function'] + '()'
 		for which in ('first', 'second')} == set('$freed'.split())) or
-	race['what'].split(',')[0].split('+')[0] == expected[0] or
-	{race[which]['function'] + '()' for which in ('first', 'second')} == set(expected) for race in races) and
-	all(race['bytes'] > 0 and race['first']['thread'] != race['second']['thread'] and (race['first']['line'] > 0 or race['first']['does'] == 'frees it') for race in races) and
+	('$called' and any(race[which].get('call') == '$called'.split()[0] for which in ('first', 'second')) and
+		{next((caller['function'] + '()' for caller in race[which]['callers'] if caller['line'] > 0 and '/tests/' in '/' + caller['source']), '')
+			if 'call' in race[which] else race[which]['function'] + '()' for which in ('first', 'second')} == set('$called'.split()[1:])) or
+	not '$called' and race['what'].split(',')[0].split('+')[0] == expected[0] or
+	not '$called' and {race[which]['function'] + '()' for which in ('first', 'second')} == set(expected) for race in races) and
+	all(race['bytes'] > 0 and race['first']['thread'] != race['second']['thread'] and (race['first']['line'] > 0 or race['first']['does'] == 'frees it' or 'call' in race['first']) for race in races) and
 	all(any(caller['function'] in ('start_thread', '__libc_start_call_main') for caller in race[which]['callers'])
 		for race in races for which in ('first', 'second')) and
 	(not '$stack' or all([race[which].get('inlined')] + [caller['function'] for caller in race[which]['callers']][:len('$stack'.split('; ')) - 1] == '$stack'.split('; ')

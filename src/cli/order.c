@@ -129,7 +129,7 @@ static int order_recording(const struct order_values *values, const char *path)
 	int status = STATUS_FAILED;
 
 	if (recorded_open(&recorded, path, values->place.sysroot, values->place.binary, why, sizeof why) &&
-	        accesses_collect(&accesses, &recorded, why, sizeof why)) {
+	        accesses_collect(&accesses, &recorded, NULL, why, sizeof why)) {
 		status = STATUS_WRONG;
 		if (order_find(&order, &accesses, why, sizeof why) &&
 		        order_verify(&order, &accesses, why, sizeof why))

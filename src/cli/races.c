@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "cli/command.h"
 #include "cli/demangle.h"
@@ -13,8 +14,10 @@
 #include "cli/symbols.h"
 #include "cli/variables.h"
 #include "debug/allocations.h"
+#include "debug/call_accesses.h"
 #include "debug/origins.h"
 #include "debug/races.h"
+#include "recording/names.h"
 
 #define STATUS_RACES 1
 #define WITH_STACKS  64 /* races whose stacks are looked for; each has to be replayed to */
@@ -67,11 +70,17 @@ static bool works_for_others(const struct symbol *symbol)
 	return symbol->name && (strstr(symbol->name, "mem") || strstr(symbol->name, "str"));
 }
 
+static bool is_for_others(const struct symbol *symbol, const struct step *step)
+{
+	return works_for_others(symbol) || step->kind == STEP_CALL_LOADS || step->kind == STEP_CALL_STORES;
+}
+
 /* The library's own business: it knows what its data can bear. */
-static bool is_internal(const struct symbol *first, const struct symbol *second)
+static bool is_internal(
+        const struct symbol *first, const struct step *a, const struct symbol *second, const struct step *b)
 {
 	return is_system_library(first->file) && is_system_library(second->file) &&
-	       !(works_for_others(first) && works_for_others(second));
+	       !(is_for_others(first, a) && is_for_others(second, b));
 }
 
 static const struct step *step_of(const struct listing *listing, struct race_access access)
@@ -81,11 +90,26 @@ static const struct step *step_of(const struct listing *listing, struct race_acc
 
 static const char *doing(const struct step *step)
 {
-	if (step->kind == STEP_FREE)
+	switch (step->kind) {
+	case STEP_FREE:
 		return "frees it";
+	case STEP_CALL_UNMAPS:
+		return step->arguments[0] == SYS_madvise ? "empties it" : "unmaps it";
+	case STEP_CALL_LOADS:
+		return "has it read";
+	case STEP_CALL_STORES:
+		return "has it written";
+	default:
+		break;
+	}
 	if (step->locked)
 		return "changes, locked";
 	return step->reads && step->writes ? "loads and stores" : step->writes ? "stores" : "loads";
+}
+
+static bool is_call(const struct step *step)
+{
+	return step->kind >= STEP_BESIDE && step->kind != STEP_FREE;
 }
 
 /* The bytes that both access, as a number. */
@@ -249,7 +273,8 @@ static void print_access(const struct listing *listing, struct race_access acces
 {
 	const struct step *step = step_of(listing, access);
 	uint32_t thread = listing->accesses->threads[access.thread].id;
-	char *place = symbol_text(symbol);
+	char *place = symbol_text(symbol), call[NAME_TEXT_SIZE];
+	bool has_values = step->kind < STEP_BESIDE;
 
 	if (listing->json) {
 		json_open(listing->json, key, '{');
@@ -261,19 +286,23 @@ static void print_access(const struct listing *listing, struct race_access acces
 		json_number(listing->json, "line", (uint64_t)symbol->line);
 		json_text(listing->json, "file", symbol->file);
 		json_text(listing->json, "does", doing(step));
-		if (step->reads)
+		if (is_call(step))
+			json_text(listing->json, "call", syscall_name(step->arguments[0], call));
+		if (step->reads && has_values)
 			json_hex(listing->json, "loaded", common_value(step->before, bytes));
-		if (step->writes && step->kind != STEP_FREE)
+		if (step->writes && has_values)
 			json_hex(listing->json, "stored", common_value(step->after, bytes));
 		print_stack(listing, thread, step->position);
 		json_close(listing->json, '}');
 	} else {
 		printf("  thread %u %s", thread, doing(step));
-		if (step->reads)
+		if (is_call(step))
+			printf(" by %s", syscall_name(step->arguments[0], call));
+		if (step->reads && has_values)
 			printf(" %#lx", common_value(step->before, bytes));
 		if (step->reads && step->writes)
 			printf(", then");
-		if (step->writes && step->kind != STEP_FREE)
+		if (step->writes && has_values)
 			printf(" %#lx", common_value(step->after, bytes));
 		printf(" at position %lu, pc %#lx, %s\n", step->position, step->pc, place ? place : "?");
 		print_stack(listing, thread, step->position);
@@ -350,7 +379,7 @@ static unsigned print_races(struct listing *listing, const struct races *races, 
 		        a->position, a->pc, &first);
 		symbol_find(listing->recording, listing->accesses->threads[race->second.thread].id,
 		        b->position, b->pc, &second);
-		if (all || !is_internal(&first, &second)) {
+		if (all || !is_internal(&first, a, &second, b)) {
 			print_race(listing, race, &first, &second);
 			listing->told++;
 		}
@@ -399,6 +428,7 @@ static int search(const struct races_values *values, const char *path, struct re
 	struct json json = {.out = stdout};
 	struct recorded recorded;
 	struct accesses accesses = {0};
+	struct call_accesses calls = {0};
 	struct order order = {0};
 	struct listing listing = {
 	        .recording = recording, .accesses = &accesses, .json = values->json ? &json : NULL};
@@ -406,11 +436,15 @@ static int search(const struct races_values *values, const char *path, struct re
 	int status = STATUS_FAILED;
 
 	if (recorded_open(&recorded, path, values->place.sysroot, values->place.binary, why, sizeof why) &&
-	        accesses_collect(&accesses, &recorded, why, sizeof why) &&
+	        call_accesses_find(&calls, &recorded, why, sizeof why) &&
+	        accesses_collect(&accesses, &recorded, &calls, why, sizeof why) &&
 	        order_find(&order, &accesses, why, sizeof why) &&
 	        order_verify(&order, &accesses, why, sizeof why) &&
 	        (listing.variables = variables_open(recording)) &&
 	        (listing.stacks = stacks_open(recording, &recorded, why, sizeof why))) {
+		if (!call_accesses_note(&calls, &accesses))
+			error_print("races",
+			        "its system calls access too much memory: not all of that is looked at");
 		seek_allocations(&listing);
 		allocations_note_frees(&listing.allocations, &accesses);
 		status = find_and_print(&listing, &order, values->all) ? STATUS_RACES : 0;
@@ -422,6 +456,7 @@ static int search(const struct races_values *values, const char *path, struct re
 	if (listing.variables)
 		variables_close(listing.variables);
 	order_deinit(&order);
+	call_accesses_deinit(&calls);
 	accesses_deinit(&accesses);
 	recorded_close(&recorded);
 	return status;

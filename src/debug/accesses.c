@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "debug/call_accesses.h"
 #include "debug/initial.h"
 #include "record/why.h"
 #include "recording/decode.h"
@@ -78,6 +79,7 @@ static void owners_deinit(struct owners *owners)
 
 struct collection {
 	const struct recorded *recorded;
+	const struct call_accesses *calls; /* or NULL */
 	pthread_mutex_t mutex;
 	struct owners pages, words;
 	bool all_pages; /* there were too many to tell */
@@ -185,6 +187,108 @@ static void find_words(struct accesses *accesses, struct collection *collection)
 		accesses->initial[i] = initial_word(collection->recorded, accesses->words.items[i]);
 }
 
+/* ---- what system calls access ---- */
+
+/* Of memory that is gone only those count that somebody has touched. */
+static void touch_called_pages(struct collection *collection)
+{
+	struct owners *pages = &collection->pages;
+
+	for (uint32_t i = 0; collection->calls && i < collection->calls->items.count; i++) {
+		const struct call_access *call = &collection->calls->items.items[i];
+		uint64_t first = call->start & -PAGE;
+		if (call->kind != CALL_UNMAPS) {
+			for (uint64_t at = first; at < call->end; at += PAGE)
+				touch_page(pages, at, call->thread);
+			continue;
+		}
+		/* Whichever are fewer. */
+		if ((call->end - first) / PAGE <= pages->items.count) {
+			for (uint64_t at = first; at < call->end; at += PAGE) {
+				uint32_t number = index_find(&pages->index, at);
+				if (number != INDEX_NONE)
+					touch(pages, number, call->thread);
+			}
+			continue;
+		}
+		for (uint32_t k = 0; k < pages->items.count; k++) {
+			if (pages->items.items[k].address >= first &&
+			        pages->items.items[k].address < call->end)
+				touch(pages, k, call->thread);
+		}
+	}
+}
+
+/*
+ * A word that threads share only because of a call has all its accesses traced and ordered, and calls hand
+ * over much memory: of a large piece its beginning counts, and one word in each of these.
+ */
+#define SAMPLED_WHOLE 512ul
+#define SAMPLED_APART 512ul
+
+static bool is_sampled(const struct call_access *call, uint64_t at)
+{
+	return at < call->start + SAMPLED_WHOLE || at % SAMPLED_APART == 0;
+}
+
+static void touch_by_call(struct owned *word, const struct call_access *call)
+{
+	if (word->owner == call->thread || word->owner == SEVERAL || is_sampled(call, word->address)) {
+		if (word->owner != call->thread)
+			word->owner = SEVERAL;
+		word->written |= call->kind != CALL_LOADS;
+	}
+}
+
+static void touch_buffer(struct collection *collection, const struct call_access *call)
+{
+	struct owners *words = &collection->words;
+	struct word_cursor cursor = {0};
+
+	for (uint64_t at = call->start & -8ul; at < call->end; at += 8) {
+		if (!is_shared_page(collection, at)) {
+			at = (at & -PAGE) + PAGE - 8;
+			continue;
+		}
+		uint32_t number = word_map_look(&words->map, &cursor, at);
+		if (number != WORD_NONE)
+			touch_by_call(&words->items.items[number], call);
+		else if (is_sampled(call, at))
+			touch_word(words, &cursor, at, call->thread)->written = call->kind == CALL_STORES;
+	}
+}
+
+static void touch_unmapped(struct collection *collection, const struct call_access *call)
+{
+	struct owners *words = &collection->words;
+	struct word_cursor cursor = {0};
+
+	/* Whichever are fewer. */
+	if ((call->end - call->start) / 8 <= words->items.count) {
+		for (uint64_t at = call->start & -8ul; at < call->end; at += 8) {
+			uint32_t number = word_map_look(&words->map, &cursor, at);
+			if (number != WORD_NONE)
+				touch_by_call(&words->items.items[number], call);
+		}
+		return;
+	}
+	for (uint32_t i = 0; i < words->items.count; i++) {
+		if (words->items.items[i].address >= call->start && words->items.items[i].address < call->end)
+			touch_by_call(&words->items.items[i], call);
+	}
+}
+
+static void touch_called_words(struct collection *collection)
+{
+	for (uint32_t i = 0; collection->calls && i < collection->calls->items.count; i++) {
+		const struct call_access *call = &collection->calls->items.items[i];
+		if (call->kind == CALL_UNMAPS)
+			touch_unmapped(collection, call);
+		else
+			touch_buffer(collection, call);
+	}
+}
+
 /* ---- the accesses ---- */
 
 /*
@@ -228,9 +332,11 @@ static bool trace(struct collection *collection, uint64_t *instructions, char *w
 
 	if (!replay_for(collection, &pages, instructions, why, why_size))
 		return false;
+	touch_called_pages(collection);
 	filter_pages(collection);
 	if (!replay_for(collection, &words, instructions, why, why_size))
 		return false;
+	touch_called_words(collection);
 	find_words(collection->accesses, collection);
 	if (!replay_for(collection, &all, instructions, why, why_size))
 		return false;
@@ -664,7 +770,8 @@ static void read_pairs(struct accesses *accesses, const struct recorded *recorde
 		explorer_destroy(explorer);
 }
 
-bool accesses_collect(struct accesses *accesses, const struct recorded *recorded, char *why, size_t why_size)
+bool accesses_collect(struct accesses *accesses, const struct recorded *recorded,
+        const struct call_accesses *calls, char *why, size_t why_size)
 {
 	struct collection *collection = calloc(1, sizeof *collection);
 
@@ -672,6 +779,7 @@ bool accesses_collect(struct accesses *accesses, const struct recorded *recorded
 	if (!collection)
 		abort();
 	collection->recorded = recorded;
+	collection->calls = calls;
 	collection->traces = calloc(recorded->timeline.count, sizeof *collection->traces);
 	if (!collection->traces)
 		abort();

@@ -25,7 +25,12 @@ enum step_kind {
 	STEP_RETURN,    /* it returns */
 	STEP_SIGNAL,    /* a handler is entered */
 	STEP_END,
-	STEP_FREE, /* the block that the word is a part of is given back: see races.h */
+	/* Behind all others, and not in the order: see races.h. */
+	STEP_BESIDE,
+	STEP_CALL_LOADS = STEP_BESIDE, /* a system call reads the word, */
+	STEP_CALL_UNMAPS,              /* or it is gone with it, */
+	STEP_CALL_STORES,              /* or written; the number of the call is arguments[0] */
+	STEP_FREE,                     /* the block that the word is a part of is given back */
 };
 
 struct step {
@@ -67,8 +72,12 @@ struct accesses {
 	uint64_t instructions;
 };
 
-/* False: `why` tells. Either way accesses_deinit is called in the end. */
-bool accesses_collect(struct accesses *accesses, const struct recorded *recorded, char *why, size_t why_size);
+struct call_accesses;
+
+/* What `calls` access counts as accessed, too; NULL: it does not. False: `why` tells. Either way
+ * accesses_deinit is called in the end. */
+bool accesses_collect(struct accesses *accesses, const struct recorded *recorded,
+        const struct call_accesses *calls, char *why, size_t why_size);
 void accesses_deinit(struct accesses *accesses);
 
 #endif

@@ -112,6 +112,8 @@ static void date(struct allocation *allocation, const struct accessing_thread *t
 		const struct step *step = &thread->steps.items[i];
 		if (step->kind == STEP_ACCESS)
 			continue;
+		if (step->kind >= STEP_BESIDE)
+			break;
 		if (step->position > allocation->position) {
 			allocation->until = step->stamp;
 			break;
@@ -155,7 +157,7 @@ static uint64_t stamp_after(const struct accessing_thread *thread, uint64_t posi
 {
 	uint32_t low = 0, high = thread->steps.count;
 
-	while (high && thread->steps.items[high - 1].kind == STEP_FREE)
+	while (high && thread->steps.items[high - 1].kind >= STEP_BESIDE)
 		high--;
 	uint32_t end = high;
 	while (low < high) {

@@ -47,8 +47,10 @@ struct detector {
 	struct index atomic_accesses; /* those that are atomic, whatever else accesses the same */
 	VECTOR(uint64_t *) handed;    /* over by calls */
 	VECTOR(struct unmapped) unmapped;
-	uint64_t *died;       /* threads that have ended */
-	uint32_t *next_freed; /* of each thread, its next step of this kind */
+	uint64_t *died;                     /* threads that have ended */
+	uint32_t *next_freed;               /* of each thread, its next step of this kind, */
+	uint32_t *next_called, *end_called; /* and of those of system calls; where these end */
+	uint64_t heap_end;                  /* as brk last told; 0: it has not */
 	struct descriptors descriptors;
 	VECTOR(uint64_t *) written; /* to descriptors, by their channels */
 	uint64_t **signals;         /* sent to each thread */
@@ -186,15 +188,16 @@ static void add_race(struct detector *d, struct race_access first, struct race_a
 		return;
 	}
 	uint8_t both = (a->reads | a->writes) & (b->reads | b->writes);
-	bool freed = a->kind == STEP_FREE || b->kind == STEP_FREE,
+	/* Nobody knows what is stored then. */
+	bool beside = a->kind >= STEP_BESIDE || b->kind >= STEP_BESIDE,
 	     saw = a->writes & b->reads && word->writer == first.thread && word->writer_step == first.step &&
-	           !freed;
+	           !beside;
 	struct race race = {
 	        .first = first,
 	        .second = second,
 	        .count = 1,
 	        .words = 1,
-	        .ordered = ordered && !freed && (saw || missed(a, b)),
+	        .ordered = ordered && !beside && (saw || missed(a, b)),
 	        .saw = saw,
 	        .both_store = a->writes && b->writes,
 	        .spins = word->spins & both,
@@ -421,17 +424,17 @@ static struct race_word *futex_word(struct detector *d, const struct step *step)
 }
 
 /* Memory that is unmapped may be mapped again by another thread: only when the first one has done with it. */
-static void unmap(struct detector *d, uint32_t thread, const struct step *step)
+static void unmap(struct detector *d, uint32_t thread, uint64_t start, uint64_t size)
 {
-	struct unmapped range = {step->arguments[0], step->arguments[0] + step->arguments[1], NULL};
+	struct unmapped range = {start, start + size, NULL};
 
 	release(d, thread, &range.clocks, true);
 	vector_push(&d->unmapped, range);
 }
 
-static void map(struct detector *d, uint32_t thread, const struct step *step)
+static void map(struct detector *d, uint32_t thread, uint64_t start, uint64_t size)
 {
-	uint64_t start = step->before, end = start + step->arguments[1];
+	uint64_t end = start + size;
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < d->unmapped.count; i++) {
@@ -457,8 +460,8 @@ static void make_call(struct detector *d, uint32_t thread, const struct step *st
 		release(d, thread, handed_at(d, key), false);
 	if (handover_is_of_lock(step) && futex_word(d, step))
 		release(d, thread, &futex_word(d, step)->released, false);
-	if (step->address == SYS_munmap)
-		unmap(d, thread, step);
+	if (step->address == SYS_munmap || step->address == SYS_mremap)
+		unmap(d, thread, step->arguments[0], step->arguments[1]);
 	if (step->address != SYS_tgkill && step->address != SYS_tkill &&
 	        step->address != SYS_rt_tgsigqueueinfo && step->address != SYS_kill)
 		return;
@@ -486,7 +489,11 @@ static void return_from_call(struct detector *d, uint32_t thread, const struct s
 	if (step->address == SYS_rt_sigtimedwait)
 		acquire(d, thread, d->signals[thread]);
 	if (step->address == SYS_mmap)
-		map(d, thread, step);
+		map(d, thread, step->before, step->arguments[1]);
+	if (step->address == SYS_mremap)
+		map(d, thread, step->before, step->arguments[2]);
+	if (step->address == SYS_brk)
+		d->heap_end = step->before;
 }
 
 /* Blocks that the thread has freed before the position: as if it had stored to all of them. */
@@ -499,6 +506,30 @@ static void free_blocks(struct detector *d, uint32_t thread, uint64_t position)
 		struct order_event event = {.thread = thread, .step = *next};
 		if (step->position >= position)
 			return;
+		compare(d, &event, step);
+		remember(d, &event, step);
+	}
+}
+
+/* Memory that was there: of the heap the calls tell only where it ends. */
+static bool takes_away(const struct detector *d, const struct step *step)
+{
+	return step->kind != STEP_CALL_UNMAPS || step->arguments[0] != SYS_brk || step->address < d->heap_end;
+}
+
+/* What the call at the position accesses: all of it, or as much as comes before anything of it is done. */
+static void access_buffers(struct detector *d, uint32_t thread, uint64_t position, bool all)
+{
+	uint32_t *next = &d->next_called[thread];
+
+	for (; *next < d->end_called[thread]; (*next)++) {
+		const struct step *step = step_at(d, thread, *next);
+		struct order_event event = {.thread = thread, .step = *next};
+		if (step->position > position ||
+		        (step->position == position && step->kind == STEP_CALL_STORES && !all))
+			return;
+		if (step->position < position || !takes_away(d, step))
+			continue;
 		compare(d, &event, step);
 		remember(d, &event, step);
 	}
@@ -530,10 +561,12 @@ static void run_event(struct detector *d, const struct order_event *event)
 			        d->accesses->threads[t].made_by == event->step)
 				release(d, event->thread, &d->ends[t], true);
 		}
+		access_buffers(d, event->thread, step->position, false);
 		make_call(d, event->thread, step);
 		break;
 	case STEP_RETURN:
 		return_from_call(d, event->thread, step);
+		access_buffers(d, event->thread, step->position, true);
 		break;
 	case STEP_SIGNAL:
 		acquire(d, event->thread, d->signals[event->thread]);
@@ -568,7 +601,9 @@ static void start_threads(struct detector *d)
 	d->ends = calloc(d->threads, sizeof *d->ends);
 	d->signals = calloc(d->threads, sizeof *d->signals);
 	d->next_freed = calloc(d->threads, sizeof *d->next_freed);
-	if (!d->clocks || !d->ends || !d->signals || !d->next_freed)
+	d->next_called = calloc(d->threads, sizeof *d->next_called);
+	d->end_called = calloc(d->threads, sizeof *d->end_called);
+	if (!d->clocks || !d->ends || !d->signals || !d->next_freed || !d->next_called || !d->end_called)
 		abort();
 	for (uint32_t t = 0; t < d->threads; t++) {
 		uint32_t *first = &d->next_freed[t];
@@ -577,6 +612,9 @@ static void start_threads(struct detector *d)
 		*first = d->accesses->threads[t].steps.count;
 		while (*first && step_at(d, t, *first - 1)->kind == STEP_FREE)
 			--*first;
+		d->end_called[t] = d->next_called[t] = *first;
+		while (d->next_called[t] && step_at(d, t, d->next_called[t] - 1)->kind >= STEP_BESIDE)
+			d->next_called[t]--;
 	}
 }
 
@@ -618,6 +656,9 @@ static void forget(struct detector *d)
 	free(d->ends);
 	free(d->signals);
 	free(d->next_freed);
+	free(d->next_called);
+	free(d->end_called);
+	d->heap_end = 0;
 }
 
 /* All that these instructions access synchronises. */

@@ -12,7 +12,10 @@
  * An instruction that loads and stores but is not locked changes nothing atomically: it races also on words
  * that others use with locked instructions.
  *
- * To free a block is to store to all of it, if allocations_note_frees has told who did.
+ * To free a block is to store to all of it, if allocations_note_frees has told who did. So is to unmap
+ * memory, or to have it emptied, and what system calls read from and write to buffers is loaded and stored by
+ * the thread that makes them, if call_accesses_note has told of that: a buffer is read before anybody can
+ * know what was in it, and written when what the call waited for has happened.
  */
 #ifndef BUGNET_DEBUG_RACES_H
 #define BUGNET_DEBUG_RACES_H

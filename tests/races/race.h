@@ -2,8 +2,11 @@
  * Each program here has a race; built with -DFIXED it has none. A comment with `race:` names the variable, or, if it
  * has no name, the functions that race; one with `allocated:` the function that called the
  * allocator for it; `stack:` the innermost function, which is inlined, and those that called it, of which without_lines has no line; `freed:` the one that frees it and
- * the one that uses it; `ordered: no` says that nobody can tell which access came first.
+ * the one that uses it; `call:` a system call, the function that makes it and the one that races with what it does to memory; `ordered: no` says that nobody can tell which access came first.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -13,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #ifdef FIXED
@@ -66,6 +70,13 @@ static void run(struct runner *runners, unsigned count)
 static inline void run_two(void *(*first)(void *), void *(*second)(void *))
 {
 	run((struct runner[]){{.function = first}, {.function = second}}, 2);
+}
+
+/* Until the thread has ended, of which nobody is told: that orders nothing. */
+static inline void outlive(pid_t thread)
+{
+	while (syscall(SYS_tgkill, getpid(), thread, 0) == 0)
+		usleep(1000);
 }
 
 static pthread_mutex_t mutex __attribute__((unused)) = PTHREAD_MUTEX_INITIALIZER;
