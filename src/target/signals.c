@@ -350,6 +350,15 @@ static uint64_t saved_flags(uint64_t flags, uint64_t slot)
 	       (slot & 1 ? FLAG_OVERFLOW : 0);
 }
 
+/* Those of `before + number`, as SLOT_FLAGS has them. */
+static uint64_t flags_of_addition(uint64_t before, uint64_t number)
+{
+	uint64_t slot;
+
+	__asm__("add %2, %1 ; lahf ; seto %%al" : "=&a"(slot), "+&r"(before) : "r"(number) : "cc");
+	return slot;
+}
+
 void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place)
 {
@@ -364,8 +373,17 @@ void registers_from_code(
 		regs->gpr[RCX] = slots[SLOT_RCX];
 	if (place->state & RECORD_R11)
 		regs->gpr[R11] = slots[SLOT_R11];
+	if (place->state & RECORD_POPPED)
+		regs->gpr[RSP] -= 8;
 	if (place->state & RECORD_FLAGS)
 		regs->flags = saved_flags(regs->flags, slots[SLOT_FLAGS]);
+	if (RECORD_ADDED(place->state)) {
+		uint64_t number = (uint64_t)RECORD_ADDED_BYTES(place->state),
+		         since = (uint64_t)RECORD_ADDED_POPS(place->state) * 8;
+
+		regs->flags =
+		        saved_flags(regs->flags, flags_of_addition(regs->gpr[RSP] - since - number, number));
+	}
 	if (place->state & RECORD_BIASED)
 		regs->gpr[RECORD_BIASED_REGISTER(place->state)] -= slots[SLOT_PROGRAM_GS];
 	if (place->state & RECORD_SCRATCH_A)

@@ -257,6 +257,7 @@ static void examine_operands(struct instruction *instruction, const ZydisDecoded
 	if (zydis->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE))
 		kills = 0;
 	instruction->used |= reads | writes;
+	instruction->written = writes;
 	instruction->use |= reads;
 	instruction->kill |= kills;
 	instruction->overwrites = instruction->destination != NO_REGISTER &&
@@ -1089,6 +1090,49 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis));
 }
 
+/* Only of what is executed where it stands, and leaves all flags without having read any. */
+static enum repeat_kind repeat_kind(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
+{
+	const live_set flags = LIVE_FLAGS(FLAGS_ALL);
+	bool from_memory = instruction->access == ACCESS_USE;
+
+	if (instruction->kind != KIND_PLAIN || (instruction->kill & flags) != flags ||
+	        (instruction->use & flags) || (instruction->access && !from_memory))
+		return REPEAT_NEVER;
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_CMP:
+	case ZYDIS_MNEMONIC_TEST:
+		return from_memory ? REPEAT_SHADOW : REPEAT_ITSELF;
+	case ZYDIS_MNEMONIC_XOR:
+	case ZYDIS_MNEMONIC_SUB:
+		if (is_zero_idiom(zydis, operands))
+			return REPEAT_ITSELF;
+		break;
+	default:
+		break;
+	}
+	if (operands[0].type != ZYDIS_OPERAND_TYPE_REGISTER)
+		return REPEAT_NEVER;
+	switch (zydis->mnemonic) {
+	case ZYDIS_MNEMONIC_AND:
+	case ZYDIS_MNEMONIC_OR:
+	case ZYDIS_MNEMONIC_XOR:
+		return operands[0].size >= 32 ? REPEAT_TEST : REPEAT_NEVER;
+	case ZYDIS_MNEMONIC_ADD:
+	case ZYDIS_MNEMONIC_SUB:
+		instruction->number = (int32_t)operands[1].imm.value.s;
+		if (operands[0].size < 32 || operands[1].type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
+		        instruction->number == INT32_MIN)
+			return REPEAT_NEVER;
+		if (zydis->mnemonic == ZYDIS_MNEMONIC_SUB)
+			instruction->number = -instruction->number;
+		return REPEAT_UNDONE;
+	default:
+		return REPEAT_NEVER;
+	}
+}
+
 static void examine(struct instruction *instruction, const ZydisDecodedInstruction *zydis,
         const ZydisDecodedOperand *operands, unsigned disp_unit, enum translate_mode mode)
 {
@@ -1117,6 +1161,8 @@ static void examine(struct instruction *instruction, const ZydisDecodedInstructi
 	instruction->writes_flags = writes_flags(zydis);
 	instruction->use |= LIVE_FLAGS(read) | LIVE_SHOWN(read);
 	instruction->kill |= LIVE_FLAGS(overwritten) | LIVE_SHOWN(overwritten);
+	if (mode == TRANSLATE_RECORD)
+		instruction->repeat = (uint8_t)repeat_kind(instruction, zydis, operands);
 	if (instruction->may_fault)
 		instruction->use |= LIVE_SHOWN(FLAGS_ALL);
 	/* It traps: that a handler looks is what it is for. */

@@ -75,6 +75,18 @@ enum access_kind {
 	ACCESS_LEAVE,
 };
 
+/*
+ * How all status flags that an instruction has left can be had once more, behind code of ours that has
+ * overwritten them, see flags.h.
+ */
+enum repeat_kind {
+	REPEAT_NEVER,
+	REPEAT_ITSELF, /* it changes nothing but flags, or gives zero whatever there was */
+	REPEAT_TEST,   /* by a test of its result, as and, or, xor leave them */
+	REPEAT_UNDONE, /* by itself, once lea has taken back what it added or subtracted: `number` */
+	REPEAT_SHADOW, /* by itself on the shadow of its operand */
+};
+
 /* Where the parts of an instruction are, as offsets into its bytes; 0: absent. */
 struct encoding {
 	uint8_t rex;      /* a REX that counts */
@@ -102,9 +114,11 @@ struct instruction {
 	uint64_t pc;
 	uint64_t target; /* direct branches: where to; MEMORY_RIP: the operand's address */
 	live_set use, kill, live_after;
-	uint16_t used;   /* registers it uses other than to form the rewritten operand's address */
-	uint16_t pop;    /* ret n: n */
-	int32_t number;  /* EMULATE_ATOMIC: the immediate operand; EMULATE_GATHER: GATHER_* */
+	uint16_t used;    /* registers it uses other than to form the rewritten operand's address */
+	uint16_t written; /* registers that it may change */
+	uint16_t pop;     /* ret n: n */
+	/* EMULATE_ATOMIC: the immediate operand; EMULATE_GATHER: GATHER_*; REPEAT_UNDONE: what is added */
+	int32_t number;
 	uint32_t detail; /* KIND_EMULATE, KIND_IMAGE: EMULATE_DETAIL() */
 	uint8_t bytes[INSTRUCTION_BYTES_MAX];
 	uint8_t length;  /* for UNDEFINED, TOO_LONG and UNREADABLE: as many bytes as were looked at */
@@ -135,6 +149,7 @@ struct instruction {
 	uint16_t trace_size;        /* in bytes, or STRING_ARGUMENT() */
 	uint8_t pushes;             /* bytes that it puts on the stack, besides; only in replay */
 	bool writes_flags;          /* some of the status flags */
+	uint8_t repeat;             /* enum repeat_kind; only while recording */
 	bool has_register_form;     /* the same with a general register for its memory operand */
 	uint16_t address_registers; /* that form the address of its operand in memory */
 	bool approximates;          /* processors give different results: rcpps, fsin and their kind */
@@ -155,6 +170,7 @@ struct block {
 	uint16_t lag;
 	uint32_t longest;
 	bool head;       /* has no lag */
+	bool inherits;   /* its code relies on what the block before it has left, see lower.c */
 	uint32_t origin; /* the block in whose slot it counts: an index into region.blocks */
 	uint8_t counter;
 };

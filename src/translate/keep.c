@@ -93,10 +93,16 @@ void keep_settle(struct lowering *lowering, const struct instruction *instructio
 	}
 }
 
-void keep_note(struct lowering *lowering)
+void keep_enter(struct lowering *lowering)
+{
+	lowering->clean = 0;
+}
+
+void keep_note(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
 
+	lowering->clean &= ~instruction->written;
 	emitter->kept &= ~emitter->kept_until_behind;
 	emitter->kept_until_behind = 0;
 }
@@ -106,6 +112,23 @@ void keep_end(struct lowering *lowering, uint64_t pc)
 	note_behind(lowering, pc);
 	for (unsigned i = 0; i < KEPT_COUNT; i++)
 		put_back(lowering, i);
+}
+
+uint16_t keep_registers(const struct lowering *lowering)
+{
+	uint32_t kept = lowering->emitter->kept;
+
+	return bit_of(register_in(kept, KEPT_A)) | bit_of(register_in(kept, KEPT_B));
+}
+
+/* One for a value, one for an address, and one that x87 instructions cannot have. */
+bool keep_has_enough(
+        const struct lowering *lowering, const struct instruction *instruction, uint16_t reserved)
+{
+	bool needs_none = instruction->kind != KIND_PLAIN || instruction->access == ACCESS_POP ||
+	                  (instruction->access == ACCESS_LOAD && shadow_is_direct(lowering, instruction));
+
+	return needs_none || __builtin_popcount(KEEP_ADDRESSES & ~touched_by(instruction) & ~reserved) >= 3;
 }
 
 /* The lowest of them, which must not be none. */
@@ -151,6 +174,8 @@ uint8_t keep_register(
 	unsigned which = lowering->taken++ ? KEPT_B : KEPT_A, other = KEPT_COUNT - 1 - which;
 
 	candidates &= ~touched_by(instruction) & ~(1u << RSP);
+	if (lowering->repeating)
+		candidates &= ~touched_by(lowering->setter);
 	if (bit_of(register_in(emitter->kept, which)) & candidates)
 		return register_in(emitter->kept, which);
 	put_back(lowering, which);
@@ -162,7 +187,9 @@ uint8_t keep_register(
 
 	uint8_t reg = choose(lowering, candidates);
 
-	emit_spill(emitter, reg, SLOT_KEPT + reg);
+	if (!(lowering->clean & bit_of(reg)))
+		emit_spill(emitter, reg, SLOT_KEPT + reg);
+	lowering->clean |= bit_of(reg);
 	emitter->kept |= places[which].bit | (uint32_t)reg << places[which].shift;
 	emit_record(emitter, instruction->pc, state);
 	return reg;

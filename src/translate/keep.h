@@ -12,10 +12,15 @@
 
 #include "translate/lowering.h"
 
+/* Those that serve as [reg] without more. */
+#define KEEP_ADDRESSES (1u << RAX | 1u << RCX | 1u << RDX | 1u << RBX | 1u << RSI | 1u << RDI)
+
 /* Before an instruction: what it has to do with is put back, and all if it is not a plain one. */
 void keep_settle(struct lowering *lowering, const struct instruction *instruction);
+/* At the start of a block. */
+void keep_enter(struct lowering *lowering);
 /* Behind the instruction. */
-void keep_note(struct lowering *lowering);
+void keep_note(struct lowering *lowering, const struct instruction *instruction);
 /* At the end of the block, or wherever all is put back; `pc` is what comes then. */
 void keep_end(struct lowering *lowering, uint64_t pc);
 
@@ -26,6 +31,12 @@ void keep_end(struct lowering *lowering, uint64_t pc);
  */
 uint8_t keep_register(struct lowering *lowering, const struct instruction *instruction, uint16_t candidates,
         uint32_t state);
+
+/* Those that are kept aside now. */
+uint16_t keep_registers(const struct lowering *lowering);
+/* Would keep_register() find what the instruction may need, also without `reserved`? */
+bool keep_has_enough(
+        const struct lowering *lowering, const struct instruction *instruction, uint16_t reserved);
 
 /* Puts back what records of this state say is kept, and keeps it all the same. */
 void keep_restore(struct emitter *emitter, uint32_t state);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "translate/flags.h"
 #include "translate/keep.h"
 #include "translate/liveness.h"
 #include "translate/lowering.h"
@@ -495,6 +496,17 @@ void lower_count_by(struct lowering *lowering, uint8_t reg)
 		        lowering->emitter, reg, (int32_t)(lowering->block->lag + lowering->block->count));
 }
 
+void lower_count_freely(struct lowering *lowering)
+{
+	if (request_counts(lowering->request))
+		emit_count(lowering->emitter, (int32_t)(lowering->block->lag + lowering->block->count));
+}
+
+bool lower_flags_free(const struct lowering *lowering, uint64_t pc)
+{
+	return flags_free(lowering, liveness_at(lowering->region, pc));
+}
+
 /* jmp pc, for control that goes on there with the whole state in place; nothing if that comes next anyway. */
 static void lower_continue(struct lowering *lowering, uint64_t pc)
 {
@@ -612,9 +624,9 @@ void lower_probe_spills(struct lowering *lowering, const struct instruction *ins
 	struct emitter *emitter = lowering->emitter;
 
 	emit_spill(emitter, RCX, SLOT_RCX);
-	emit_record(emitter, instruction->pc, RECORD_RCX);
+	emit_record(emitter, instruction->pc, RECORD_RCX | flags_state(lowering));
 	emit_spill(emitter, R11, SLOT_R11);
-	emit_record(emitter, instruction->pc, RECORD_RCX | RECORD_R11);
+	emit_record(emitter, instruction->pc, RECORD_RCX | RECORD_R11 | flags_state(lowering));
 }
 
 /*
@@ -818,7 +830,7 @@ static bool lower_recorded(struct lowering *lowering, const struct instruction *
 	switch (instruction->kind) {
 	case KIND_PLAIN:
 		if (!instruction->access)
-			return false;
+			return flags_defer(lowering, instruction);
 		shadow_access(lowering, instruction);
 		return true;
 	case KIND_CALL:
@@ -842,7 +854,7 @@ static void lower_instruction(struct lowering *lowering, const struct instructio
 	uint32_t refused = instruction->kind == KIND_REFUSED ? RECORD_REFUSED : 0;
 
 	keep_settle(lowering, instruction);
-	shadow_settle_flags(lowering, instruction, instruction->pc);
+	flags_settle(lowering, instruction, instruction->pc);
 	lowering->start = emit_offset(emitter);
 	emit_record(emitter, instruction->pc,
 	        RECORD_BOUNDARY | refused | (lowering->flags_in_slot ? RECORD_FLAGS : 0));
@@ -1075,6 +1087,31 @@ static void lower_loads(struct lowering *lowering, const struct block *block)
 	emitter->counter = counter;
 }
 
+static bool is_branched_to(const struct region *region, uint64_t pc)
+{
+	for (uint32_t i = 0; i < region->instruction_count; i++) {
+		const struct instruction *instruction = &region->instructions[i];
+
+		if (instruction->kind >= KIND_JUMP && instruction->kind <= KIND_CALL &&
+		        instruction->target == pc)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does control come here from the block before only, but for those who come from elsewhere? Then what is
+ * known of flags and slots at its end still holds. Who comes from elsewhere does not know, and finds no
+ * entry: the block is translated once more for him, with what comes behind it. There are few of them.
+ */
+static bool inherits(const struct lowering *lowering, const struct block *block, bool fallen_into)
+{
+	return lowering->request->mode == TRANSLATE_RECORD && fallen_into && block->lag &&
+	       !lowering->request->self_check && !lowering->request->exact &&
+	       !region_at(lowering->region, block, 0)->resumed &&
+	       !is_branched_to(lowering->region, block->pc);
+}
+
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
 {
 	struct emitter *emitter = lowering->emitter;
@@ -1103,6 +1140,11 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 	block->offset = emit_offset(emitter);
 	lowering->block = block;
 	choose_counter(lowering, block);
+	block->inherits = inherits(lowering, block, fallen_into);
+	if (!block->inherits) {
+		keep_enter(lowering);
+		flags_enter(lowering);
+	}
 	if (lowering->request->self_check)
 		lower_check(lowering, block);
 	if (!block->lag)
@@ -1114,11 +1156,12 @@ static void lower_block(struct lowering *lowering, struct block *block, bool fal
 		emitter->instruction_pc = region_at(lowering->region, block, i)->pc;
 		lowering->index = i;
 		lower_instruction(lowering, region_at(lowering->region, block, i));
-		keep_note(lowering);
+		keep_note(lowering, region_at(lowering->region, block, i));
+		flags_note(lowering, region_at(lowering->region, block, i));
 	}
 	if (last->kind < KIND_JUMP) {
 		keep_end(lowering, block->next);
-		shadow_settle_flags(lowering, NULL, block->next);
+		flags_settle(lowering, NULL, block->next);
 		lower_continue(lowering, block->next);
 	}
 	emitter->in_instruction = false;
@@ -1140,7 +1183,7 @@ void lower_region(struct emitter *emitter, struct region *region, const struct t
 		reached = block->next;
 	}
 	for (uint32_t i = 0; i < region->block_count && !emitter->failed; i++) {
-		if (region->blocks[i].lag)
+		if (region->blocks[i].lag && !region->blocks[i].inherits)
 			lower_outer_entry(&lowering, &region->blocks[i]);
 	}
 	lower_detours(&lowering);

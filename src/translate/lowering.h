@@ -7,10 +7,12 @@
 /* A compare with the shadow that may fail, see shadow.c. */
 struct miss {
 	const struct instruction *instruction;
-	uint32_t start;     /* as in struct lowering */
-	int32_t executed;   /* as in struct record, before the instruction */
-	uint32_t state;     /* RECORD_*: what is borrowed when it fails */
-	uint32_t fields[8]; /* the rel32s that lead to it */
+	const struct instruction *again;  /* what is executed again: this one, or the one right before it */
+	uint32_t start;                   /* of that, as in struct lowering */
+	int32_t executed;                 /* as in struct record, before that */
+	uint32_t state;                   /* RECORD_*: what is borrowed when it fails */
+	const struct instruction *repeat; /* what has the flags once more, or NULL */
+	uint32_t fields[8];               /* the rel32s that lead to it */
 	unsigned field_count;
 };
 
@@ -36,7 +38,13 @@ struct lowering {
 	const struct block *block;     /* the current one */
 	uint32_t index;                /* of the current instruction in it */
 	unsigned taken;                /* registers that it has from keep_register() */
-	bool flags_in_slot;            /* the program's status flags are in SLOT_FLAGS, see shadow.c */
+	uint16_t clean;                /* registers whose slot for that has what the program has in them */
+	bool flags_in_slot;            /* the program's status flags are in SLOT_FLAGS, see flags.h */
+	/* What has set the flags that are in place, if it can be repeated; and it will be, behind this
+	 * compare */
+	const struct instruction *setter;
+	uint32_t setter_start;
+	bool repeating;
 	struct detour *detours;
 	uint32_t detour_count, detour_capacity;
 	struct inner_branch *inner;
@@ -77,20 +85,25 @@ void lower_address(struct lowering *lowering, const struct instruction *instruct
 /* The current block is left at its end, for good, with a register that is free: the slot is exact afterwards.
  */
 void lower_count_by(struct lowering *lowering, uint8_t reg);
+/* The same with flags that may be overwritten. */
+void lower_count_freely(struct lowering *lowering);
+/* May flags be overwritten on the way to pc? */
+bool lower_flags_free(const struct lowering *lowering, uint64_t pc);
 
 /* ---- trace.c ---- */
 /* In front of an instruction: tells of what it is about to do to memory. */
 void trace_instruction(struct lowering *lowering, const struct instruction *instruction);
 
 /* ---- shadow.c: with the shadow kept up to date ---- */
-/* Before an instruction, or with NULL at the end of the block: puts flags back that are needed in place now.
- */
-void shadow_settle_flags(struct lowering *lowering, const struct instruction *instruction, uint64_t pc);
 /* An instruction with an access_kind. */
 void shadow_access(struct lowering *lowering, const struct instruction *instruction);
 void shadow_call(struct lowering *lowering, const struct instruction *instruction);
 void shadow_indirect(struct lowering *lowering, const struct instruction *instruction);
 void shadow_return(struct lowering *lowering, const struct instruction *instruction);
+/* Is the shadow of its operand reached by the operand itself, with a prefix? */
+bool shadow_is_direct(const struct lowering *lowering, const struct instruction *instruction);
+/* Such an instruction, on the shadow. */
+void shadow_execute(struct lowering *lowering, const struct instruction *instruction);
 /* Behind the last block: the code for compares that failed. */
 void shadow_misses(struct lowering *lowering);
 

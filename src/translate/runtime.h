@@ -323,15 +323,27 @@
 #define RECORD_FLAGS     0x10000 /* the program's status flags are in SLOT_FLAGS */
 #define RECORD_KEPT_A                                                                                        \
 	0x20000 /* the register in bits 20-23 is in its slot from SLOT_KEPT on, before all else */
-#define RECORD_KEPT_B                 0x40000 /* the same with bits 24-27 */
-#define RECORD_TRANSIT                0x80 /* on the way to pc: a boundary, but not the instruction itself */
-#define RECORD_A_REGISTER(state)      ((state) >> 8 & 15)
-#define RECORD_B_REGISTER(state)      ((state) >> 12 & 15)
-#define RECORD_BIASED_REGISTER(state) ((state) >> 8 & 15)
-#define RECORD_KEPT_A_REGISTER(state) ((state) >> 20 & 15)
-#define RECORD_KEPT_B_REGISTER(state) ((state) >> 24 & 15)
+#define RECORD_KEPT_B                   0x40000 /* the same with bits 24-27 */
+#define RECORD_POPPED                   0x80000 /* rsp is 8 more than it was: what is there was popped already */
+/*
+ * The program's status flags are those of an `add rsp` that was executed without them, and so many pops
+ * before; none: this is not so. Nothing else is in bits 8-15 then.
+ */
+#define RECORD_ADDED(state)             ((state) >> 28)
+#define RECORD_ADDED_STATE(bytes, pops) ((uint32_t)((pops) + 1) << 28 | (uint32_t)(bytes) / 8 << 8)
+#define RECORD_ADDED_BYTES(state)       ((int32_t)((state) >> 8 & 0xff) * 8)
+#define RECORD_ADDED_POPS(state)        ((int32_t)((state) >> 28) - 1)
+#define RECORD_ADDED_ONE_POP            (1u << 28)
+#define RECORD_ADDED_POPS_MAX           14
+#define RECORD_ADDED_MASK               0xf000ff00u
+#define RECORD_TRANSIT                  0x80 /* on the way to pc: a boundary, but not the instruction itself */
+#define RECORD_A_REGISTER(state)        ((state) >> 8 & 15)
+#define RECORD_B_REGISTER(state)        ((state) >> 12 & 15)
+#define RECORD_BIASED_REGISTER(state)   ((state) >> 8 & 15)
+#define RECORD_KEPT_A_REGISTER(state)   ((state) >> 20 & 15)
+#define RECORD_KEPT_B_REGISTER(state)   ((state) >> 24 & 15)
 /* A boundary at which the state is there, but not in place. */
-#define RECORD_PUT_ASIDE              (RECORD_FLAGS | RECORD_KEPT_A | RECORD_KEPT_B)
+#define RECORD_PUT_ASIDE                (RECORD_FLAGS | RECORD_KEPT_A | RECORD_KEPT_B | 0xf0000000u)
 
 #ifndef __ASSEMBLER__
 struct record {

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "translate/flags.h"
 #include "translate/keep.h"
 #include "translate/liveness.h"
 #include "translate/lowering.h"
@@ -45,9 +46,6 @@ struct view {
 	uint8_t t;
 	int32_t offset; /* of the operand from t */
 };
-
-/* Those that serve as [reg] without more. */
-#define ADDRESS_REGISTERS (1u << RAX | 1u << RCX | 1u << RDX | 1u << RBX | 1u << RSI | 1u << RDI)
 
 /* -- operands ------------------------------------------------------------ */
 
@@ -105,27 +103,33 @@ static bool is_low_constant(
 static uint16_t address_registers(const struct instruction *instruction)
 {
 	/* d8 00 would look like the opcode that the x87 unit gives when it remembers none. */
-	return ADDRESS_REGISTERS & ~(instruction->x87 ? 1u << RAX : 0) &
+	return KEEP_ADDRESSES & ~(instruction->x87 ? 1u << RAX : 0) &
 	       ~(instruction->used | instruction->address_registers);
 }
 
-/* `state`: what records say now. */
-static struct view view_of(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
+/* Without a register for t. */
+static struct view plan_view(const struct lowering *lowering, const struct instruction *instruction)
 {
 	bool far = is_rip(instruction) && !operand_is_near(lowering->request, instruction->target);
 	bool low = may_be_low(lowering, instruction);
-	struct view view = {.instruction = instruction};
+	struct view view = {.instruction = instruction, .t = NO_REGISTER};
 
 	if (is_low_constant(lowering, instruction, &view.target)) {
 		view.direct = view.constant = true;
-		view.t = NO_REGISTER;
 		return view;
 	}
 	view.direct =
 	        !far && !low && !instruction->fs && !instruction->address32 && !instruction->encoding.moffs;
 	view.real_pointed = is_rip(instruction) && (far || instruction->address32);
 	view.folded_apart = view.real_pointed && low;
-	view.t = NO_REGISTER;
+	return view;
+}
+
+/* `state`: what records say now. */
+static struct view view_of(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
+{
+	struct view view = plan_view(lowering, instruction);
+
 	if (!view.direct)
 		view.t = keep_register(lowering, instruction, address_registers(instruction), state);
 	return view;
@@ -353,6 +357,18 @@ static void emit_own(struct lowering *lowering, const struct view *view, bool sh
 	}
 }
 
+bool shadow_is_direct(const struct lowering *lowering, const struct instruction *instruction)
+{
+	return plan_view(lowering, instruction).direct;
+}
+
+void shadow_execute(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct view view = plan_view(lowering, instruction);
+
+	emit_own(lowering, &view, true);
+}
+
 /* -- misses -------------------------------------------------------------- */
 
 /* A compare that may fail; the code for that comes behind the last block. */
@@ -370,11 +386,14 @@ static struct miss *add_miss(struct lowering *lowering, const struct instruction
 		lowering->miss_capacity = capacity;
 	}
 	struct miss *miss = &lowering->misses[lowering->miss_count++];
+	bool before = flags_are_repeated(lowering) && lowering->setter->repeat == REPEAT_SHADOW;
 
 	*miss = (struct miss){.instruction = instruction,
-	        .start = lowering->start,
-	        .executed = lowering->emitter->executed,
-	        .state = state | lowering->emitter->kept | (lowering->flags_in_slot ? RECORD_FLAGS : 0)};
+	        .again = before ? lowering->setter : instruction,
+	        .start = before ? lowering->setter_start : lowering->start,
+	        .executed = lowering->emitter->executed - before,
+	        .state = state | lowering->emitter->kept | flags_state(lowering),
+	        .repeat = flags_are_repeated(lowering) ? lowering->setter : NULL};
 	return miss;
 }
 
@@ -403,7 +422,7 @@ static void emit_accessed(struct lowering *lowering, const struct instruction *i
 }
 
 /*
- *     flags, B, A, rcx, r11 as they were, where they were borrowed
+ *     rsp, flags, B, A, rcx, r11 as they were, where they were borrowed
  *     rcx = address
  *     mov  gs:[SLOT_ADDRESS], rcx
  *     mov  gs:[SLOT_DETAIL], ...
@@ -414,13 +433,16 @@ static void emit_miss(struct lowering *lowering, const struct miss *miss)
 	struct emitter *emitter = lowering->emitter;
 	const struct instruction *instruction = miss->instruction;
 	unsigned size = instruction->access_size ? instruction->access_size : 8;
+	uint64_t pc = miss->again->pc;
 
 	emitter->in_instruction = true;
-	emitter->instruction_pc = instruction->pc;
+	emitter->instruction_pc = pc;
 	emitter->executed = miss->executed;
 	for (unsigned i = 0; i < miss->field_count; i++)
 		emit_rel32_to(emitter, miss->fields[i], emit_offset(emitter));
-	emit_record(emitter, instruction->pc, miss->state);
+	emit_record(emitter, pc, miss->state);
+	if (miss->state & RECORD_POPPED)
+		emit_add_number(emitter, RSP, -8);
 	if (miss->state & RECORD_FLAGS)
 		emit_restore_flags(emitter);
 	if (miss->state & RECORD_SCRATCH_B)
@@ -432,7 +454,8 @@ static void emit_miss(struct lowering *lowering, const struct miss *miss)
 	if (miss->state & RECORD_RCX)
 		emit_reload(emitter, RCX, SLOT_RCX);
 	keep_restore(emitter, miss->state);
-	emit_record(emitter, instruction->pc, 0);
+	flags_restore_missed(lowering, miss);
+	emit_record(emitter, pc, 0);
 	emit_accessed(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
 	emit_slot_number(emitter, SLOT_DETAIL, ACCESS_DETAIL(ACCESS_READ, size, (uint32_t)miss->executed));
@@ -447,93 +470,6 @@ void shadow_misses(struct lowering *lowering)
 }
 
 /* -- the forms ----------------------------------------------------------- */
-
-static bool flags_live(const struct instruction *instruction)
-{
-	return !liveness_flags_dead_before(instruction);
-}
-
-/* Overwrites all of them, so that nobody can miss what was there. */
-static bool renews_flags(const struct instruction *instruction)
-{
-	return (instruction->kill & LIVE_FLAGS(FLAGS_ALL)) == LIVE_FLAGS(FLAGS_ALL) &&
-	       !(instruction->use & LIVE_FLAGS(FLAGS_ALL));
-}
-
-/* Does it want the flags as they were, to read or to keep some of them? */
-static bool needs_flags(const struct instruction *instruction)
-{
-	return (instruction->use & LIVE_FLAGS(FLAGS_ALL)) ||
-	       (instruction->writes_flags && !renews_flags(instruction));
-}
-
-/* Loads and compares before the program's own instruction is executed. */
-static bool checks_first(const struct instruction *instruction)
-{
-	return instruction->kind == KIND_PLAIN &&
-	       (instruction->access == ACCESS_USE || instruction->access == ACCESS_MODIFY);
-}
-
-/* `pc` and `state`: what holds afterwards. */
-static void restore_flags(struct lowering *lowering, uint64_t pc, uint32_t state)
-{
-	if (!lowering->flags_in_slot)
-		return;
-	emit_restore_flags(lowering->emitter);
-	lowering->flags_in_slot = false;
-	emit_record(lowering->emitter, pc, state);
-}
-
-void shadow_settle_flags(struct lowering *lowering, const struct instruction *instruction, uint64_t pc)
-{
-	if (!lowering->flags_in_slot)
-		return;
-	emit_record(lowering->emitter, pc, RECORD_FLAGS);
-	if (!instruction) {
-		const struct block *next = region_block(lowering->region, pc);
-
-		if (!next || !liveness_flags_unread_at_entry(next))
-			restore_flags(lowering, pc, 0);
-	} else if (flags_live(instruction) &&
-	           (instruction->kind >= KIND_JUMP ||
-	                   (needs_flags(instruction) && !checks_first(instruction)))) {
-		restore_flags(lowering, pc, 0);
-	} else if (!flags_live(instruction)) {
-		lowering->flags_in_slot = false;
-	}
-	if (!instruction)
-		lowering->flags_in_slot = false;
-}
-
-/* Before the first compare; `state` is what holds already. */
-static void save_flags(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
-{
-	if (!flags_live(instruction) || lowering->flags_in_slot)
-		return;
-	emit_save_flags(lowering->emitter);
-	lowering->flags_in_slot = true;
-	emit_record(lowering->emitter, instruction->pc, state | RECORD_FLAGS);
-}
-
-/* What records say of the flags. */
-static uint32_t flags_state(const struct lowering *lowering)
-{
-	return lowering->flags_in_slot ? RECORD_FLAGS : 0;
-}
-
-/* Right before the program's own instruction, whose compares are done; `state` without the flags. */
-static void place_flags(struct lowering *lowering, const struct instruction *instruction, uint32_t state)
-{
-	if (needs_flags(instruction))
-		restore_flags(lowering, instruction->pc, state);
-}
-
-/* Right behind it. */
-static void note_flags(struct lowering *lowering, const struct instruction *instruction)
-{
-	if (instruction->writes_flags)
-		lowering->flags_in_slot = false;
-}
 
 /* Is the operand's register its destination too, or are the two not to be told apart? */
 static bool loads_over_address(const struct instruction *instruction)
@@ -558,25 +494,26 @@ static void shadow_load_plain(struct lowering *lowering, const struct instructio
 	bool own_byte = size == 1 && instruction->width == 1; /* mov r8, not movzx */
 	struct operation cmp = compare(size, reg);
 
-	save_flags(lowering, instruction, 0);
+	flags_begin(lowering, instruction, instruction->written);
 
 	uint32_t flags = flags_state(lowering);
 	struct view view = view_of(lowering, instruction, flags);
 
 	if (own_byte)
 		cmp.needs_rex = instruction->encoding.has_rex;
-	point(lowering, &view, true);
+	point(lowering, &view, !flags_are_repeated(lowering));
 	emit_own(lowering, &view, false);
 	emit_record(lowering->emitter, instruction->pc, flags);
 	emit_operation(lowering, &view, cmp, reg, true, 0);
 	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
 	emit_record(lowering->emitter, next_pc(instruction), flags);
+	flags_end(lowering);
 }
 
 /* Where a register may be wanted for addresses soon, one that is good for that as well. */
 static uint16_t value_registers(const struct lowering *lowering, const struct instruction *instruction)
 {
-	return operand_registers(instruction) & (lowering->request->low_memory ? ADDRESS_REGISTERS : 0xffff);
+	return operand_registers(instruction) & (lowering->request->low_memory ? KEEP_ADDRESSES : 0xffff);
 }
 
 /* The same where the instruction may need another one for its address: the last of those is left. */
@@ -599,14 +536,14 @@ static uint32_t load_value(
 {
 	unsigned size = instruction->access_size;
 
-	save_flags(lowering, instruction, 0);
+	flags_begin(lowering, instruction, 0);
 
 	uint32_t state = flags_state(lowering);
 
 	*v = keep_register(
 	        lowering, instruction, value_registers_beside_address(lowering, instruction), state);
 	*view = view_of(lowering, instruction, state);
-	point(lowering, view, true);
+	point(lowering, view, !flags_are_repeated(lowering));
 
 	struct miss *miss = add_miss(lowering, instruction, 0);
 
@@ -620,6 +557,7 @@ static uint32_t load_value(
 		emit_jump_miss(lowering, miss);
 		done += part;
 	}
+	flags_end(lowering);
 	return state;
 }
 
@@ -666,14 +604,15 @@ static void load_folded(struct lowering *lowering, const struct instruction *ins
 	struct emitter *emitter = lowering->emitter;
 	struct view own = {.instruction = instruction};
 
-	save_flags(lowering, instruction, 0);
+	flags_begin(lowering, instruction, 0);
 	*v = keep_register(
 	        lowering, instruction, value_registers(lowering, instruction), flags_state(lowering));
 	operand_offset(emitter, instruction, *v);
-	emit_fold(emitter, *v, true);
+	emit_fold(emitter, *v, !flags_are_repeated(lowering));
 	emit_shadow_load(emitter, *v, instruction->access_size);
 	emit_operation(lowering, &own, compare(instruction->access_size, *v), *v, false, 0);
 	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
+	flags_end(lowering);
 }
 
 /* Is the fold all that stands between the operand and its shadow? */
@@ -701,13 +640,13 @@ static void shadow_use(struct lowering *lowering, const struct instruction *inst
 		load_folded(lowering, instruction, &v);
 	else
 		load_value(lowering, instruction, &view, &v);
-	place_flags(lowering, instruction, 0);
+	flags_place(lowering, instruction, 0);
 	emit_record(emitter, instruction->pc, flags_state(lowering));
 	if (instruction->has_register_form)
 		operand_to_register(emitter, instruction, v);
 	else
 		emit_own(lowering, &view, true);
-	note_flags(lowering, instruction);
+	flags_renewed(lowering, instruction);
 	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 }
 
@@ -746,11 +685,11 @@ static void shadow_modify(struct lowering *lowering, const struct instruction *i
 	uint8_t v;
 	uint32_t state = load_value(lowering, instruction, &view, &v);
 
-	place_flags(lowering, instruction, 0);
+	flags_place(lowering, instruction, 0);
 	operand_to_register(emitter, instruction, v);
 	emit_record(emitter, instruction->pc, state);
 	emit_operation(lowering, &view, mov_to(size, v), v, false, 0);
-	note_flags(lowering, instruction);
+	flags_renewed(lowering, instruction);
 	emit_record(emitter, next_pc(instruction), flags_state(lowering));
 	emit_operation(lowering, &view, mov_to(size, v), v, true, 0);
 }
@@ -766,7 +705,7 @@ static void shadow_pop_store(struct lowering *lowering, const struct instruction
 	uint32_t field;
 
 	keep_end(lowering, instruction->pc);
-	restore_flags(lowering, instruction->pc, 0);
+	flags_in_place(lowering, instruction->pc);
 	lower_address(lowering, instruction);
 	emit_spill(emitter, RCX, SLOT_ADDRESS);
 	emit_slot_number(
@@ -872,7 +811,25 @@ static void shadow_push_memory(struct lowering *lowering, const struct instructi
 	emit_stack_operation(lowering, 0x89, v, RSP, lowering->flags_in_slot);
 }
 
+/* pop reg ; cmp reg, gs:[rsp-8] ; jne miss, for a stack that is not low; `state` without the flags */
+static void pop_compared(
+        struct lowering *lowering, const struct instruction *instruction, uint8_t reg, uint32_t state)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	if (reg & 8)
+		EMIT(emitter, 0x41);
+	EMIT(emitter, 0x58 | (reg & 7));
+	emit_record(emitter, instruction->pc, state | RECORD_POPPED | flags_state(lowering));
+	EMIT(emitter, 0x65, 0x48 | (reg & 8) >> 1, 0x3b, 0x44 | (reg & 7) << 3, 0x24, 0xf8);
+	emit_jump_miss(lowering, add_miss(lowering, instruction, state | RECORD_POPPED));
+}
+
 /*
+ *     pop  r
+ *     cmp  r, gs:[rsp-8]
+ *     jne  miss
+ * or, for a stack that may be low,
  *     mov  r, [rsp]
  *     cmp  r, gs:[rsp]
  *     jne  miss
@@ -885,12 +842,18 @@ static void shadow_pop(struct lowering *lowering, const struct instruction *inst
 	                      ? operand_register(instruction)
 	                      : ((instruction->opcode & 7) | own_rex(instruction) << 3) & 15;
 
-	save_flags(lowering, instruction, 0);
-	EMIT(emitter, 0x48 | (reg & 8) >> 1, 0x8b, 0x04 | (reg & 7) << 3, 0x24);
-	emit_stack_operation(lowering, 0x3b, reg, RSP, true);
-	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
-	emit_add_number(emitter, RSP, 8);
+	flags_begin(lowering, instruction, instruction->written);
+	if (lowering->request->low_stack) {
+		EMIT(emitter, 0x48 | (reg & 8) >> 1, 0x8b, 0x04 | (reg & 7) << 3, 0x24);
+		emit_stack_operation(lowering, 0x3b, reg, RSP, !flags_are_repeated(lowering));
+		emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
+		emit_add_number(emitter, RSP, 8);
+	} else {
+		pop_compared(lowering, instruction, reg, 0);
+	}
+	flags_popped(lowering);
 	emit_record(emitter, next_pc(instruction), flags_state(lowering));
+	flags_end(lowering);
 }
 
 /*
@@ -904,14 +867,15 @@ static void shadow_leave(struct lowering *lowering, const struct instruction *in
 {
 	struct emitter *emitter = lowering->emitter;
 
-	save_flags(lowering, instruction, 0);
+	flags_begin(lowering, instruction, 0);
 
 	uint32_t flags = flags_state(lowering);
-	uint8_t v = keep_register(lowering, instruction, ADDRESS_REGISTERS, flags);
+	uint8_t v = keep_register(lowering, instruction, KEEP_ADDRESSES, flags);
 
 	EMIT(emitter, 0x48, 0x8b, 0x45 | v << 3, 0x00);
-	emit_stack_operation(lowering, 0x3b, v, RBP, true);
+	emit_stack_operation(lowering, 0x3b, v, RBP, !flags_are_repeated(lowering));
 	emit_jump_miss(lowering, add_miss(lowering, instruction, 0));
+	flags_end(lowering);
 	EMIT(emitter, 0x48, 0x8d, 0x65, 0x08);
 	emit_move(emitter, RBP, v);
 	emit_record(emitter, next_pc(instruction), flags);
@@ -921,7 +885,7 @@ void shadow_access(struct lowering *lowering, const struct instruction *instruct
 {
 	switch ((enum access_kind)instruction->access) {
 	case ACCESS_LOAD:
-		if (loads_over_address(instruction))
+		if (loads_over_address(instruction) || flags_need_registers(lowering, instruction))
 			shadow_load_apart(lowering, instruction);
 		else
 			shadow_load_plain(lowering, instruction);
@@ -958,15 +922,22 @@ void shadow_access(struct lowering *lowering, const struct instruction *instruct
 /* -- calls and returns --------------------------------------------------- */
 
 /*
- *     mov  r, return address
+ *     lea  r, [rip+x]          or  mov  r, return address
  *     push r
  *     mov  gs:[rsp], r
  */
 static void push_return(struct lowering *lowering, const struct instruction *instruction, uint8_t r)
 {
 	struct emitter *emitter = lowering->emitter;
+	uint64_t pc = next_pc(instruction);
 
-	emit_address(emitter, r, next_pc(instruction));
+	if (operand_is_near(lowering->request, pc)) {
+		EMIT(emitter, 0x48 | (r & 8) >> 1, 0x8d, 0x05 | (r & 7) << 3);
+		emit_fixup(emitter, FIXUP_NEAR, (int64_t)(pc - emitter->pc), emit_offset(emitter), 4);
+		emit_u32(emitter, 0);
+	} else {
+		emit_address(emitter, r, pc);
+	}
 	if (r & 8)
 		EMIT(emitter, 0x41);
 	EMIT(emitter, 0x50 | (r & 7));
@@ -974,21 +945,49 @@ static void push_return(struct lowering *lowering, const struct instruction *ins
 }
 
 /*
+ *     push number
+ *     mov  qword gs:[rsp], number
+ */
+static void push_low_return(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+	uint32_t pc = (uint32_t)next_pc(instruction);
+
+	EMIT(emitter, 0x68);
+	emit_u32(emitter, pc);
+	emit_record(emitter, instruction->target, RECORD_TRANSIT);
+	EMIT(emitter, 0x65, 0x48, 0xc7, 0x04, 0x24);
+	emit_u32(emitter, pc);
+}
+
+/*
  *     mov  gs:[SLOT_SCRATCH_B], r11
  *     push return address, by r11
  *     mov  r11, gs:[SLOT_SCRATCH_B]
  *     jmp  target
+ *
+ * or, in low memory, where flags are free: push the number ; jmp target
  */
 void shadow_call(struct lowering *lowering, const struct instruction *instruction)
 {
 	struct emitter *emitter = lowering->emitter;
+	bool free = lower_flags_free(lowering, instruction->target);
 
-	emit_spill(emitter, R11, SLOT_SCRATCH_B);
-	emit_record(emitter, instruction->pc, in_b(R11));
-	push_return(lowering, instruction, R11);
-	emit_record(emitter, instruction->target, RECORD_TRANSIT | in_b(R11));
-	lower_count_by(lowering, R11); /* a block that is called has no lag */
-	emit_reload(emitter, R11, SLOT_SCRATCH_B);
+	/* A block that is called has no lag. */
+	if (free && next_pc(instruction) < 1u << 31 && !lowering->request->low_stack) {
+		push_low_return(lowering, instruction);
+		lower_count_freely(lowering);
+	} else {
+		emit_spill(emitter, R11, SLOT_SCRATCH_B);
+		emit_record(emitter, instruction->pc, in_b(R11));
+		push_return(lowering, instruction, R11);
+		emit_record(emitter, instruction->target, RECORD_TRANSIT | in_b(R11));
+		if (free)
+			lower_count_freely(lowering);
+		else
+			lower_count_by(lowering, R11);
+		emit_reload(emitter, R11, SLOT_SCRATCH_B);
+	}
 	emitter->in_instruction = false;
 	emitter->executed = 0;
 	emit_record(emitter, instruction->target, RECORD_BOUNDARY | RECORD_TRANSIT);
@@ -1070,6 +1069,27 @@ void shadow_indirect(struct lowering *lowering, const struct instruction *instru
 }
 
 /*
+ *     spills
+ *     pop  rcx ; cmp rcx, gs:[rsp-8] ; jne miss
+ *    (lea  rsp, [rsp+n])
+ *     flags
+ *     probe
+ */
+static void return_by_compare(struct lowering *lowering, const struct instruction *instruction)
+{
+	struct emitter *emitter = lowering->emitter;
+
+	pop_compared(lowering, instruction, RCX, RECORD_RCX | RECORD_R11);
+	lower_count_freely(lowering);
+	flags_restore(lowering, 8);
+	if (instruction->pop)
+		emit_add_number(emitter, RSP, instruction->pop);
+	emit_probe(emitter, instruction);
+}
+
+/*
+ * Where the flags cannot be had back:
+ *
  *     spills ; rcx = [rsp], checked
  *     lea  rsp, [rsp+8+n]
  *     probe
@@ -1080,6 +1100,11 @@ void shadow_return(struct lowering *lowering, const struct instruction *instruct
 
 	lower_probe_spills(lowering, instruction);
 	emit_branch_place(emitter, instruction);
+	if (!lowering->request->low_stack && flags_can_restore(lowering, instruction)) {
+		return_by_compare(lowering, instruction);
+		return;
+	}
+	flags_restore(lowering, 0);
 	emit_move(emitter, RCX, RSP);
 	load_target(lowering, instruction, lowering->request->low_stack);
 	emit_add_number(emitter, RSP, 8 + instruction->pop);
