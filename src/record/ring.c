@@ -77,7 +77,9 @@ static bool may_go(const struct ring_thread *thread, enum eagerness eagerness)
 /* Index of the oldest stretch that may go, or the count. */
 static uint32_t find_oldest(struct ring *ring, enum eagerness eagerness)
 {
-	for (uint32_t i = 0; i < ring->stretches.count; i++) {
+	while (ring->first < ring->stretches.count && !ring->stretches.items[ring->first].stored)
+		ring->first++;
+	for (uint32_t i = ring->first; i < ring->stretches.count; i++) {
 		const struct ring_stretch *stretch = &ring->stretches.items[i];
 		if (stretch->stored &&
 		        may_go(find_thread(ring, stretch_thread(&stretch->section)), eagerness))
@@ -128,6 +130,19 @@ static void close_gaps(struct ring *ring)
 	}
 	ring->stretches.count = kept;
 	ring->gone = 0;
+	ring->first = 0;
+}
+
+uint64_t ring_began(const struct ring *ring)
+{
+	uint64_t began = 0;
+
+	for (uint32_t i = ring->first; i < ring->stretches.count; i++) {
+		const struct ring_stretch *stretch = &ring->stretches.items[i];
+		if (stretch->stored && (!began || stretch->began < began))
+			began = stretch->began;
+	}
+	return began;
 }
 
 void ring_shrink(struct ring *ring, uint64_t limit)

@@ -32,6 +32,7 @@ struct ring {
 	VECTOR(struct ring_stretch) stretches; /* the oldest first */
 	VECTOR(struct ring_thread) threads;
 	uint32_t gone;             /* of the stretches */
+	uint32_t first;            /* all before this one are */
 	uint64_t used;             /* bytes */
 	uint64_t dropped;          /* stretches that are gone, */
 	uint64_t dropped_executed; /* with so many instructions */
@@ -45,6 +46,9 @@ void ring_add(struct ring *ring, const struct ring_stretch *stretch);
 
 /* What is known of a thread; `living`: more may come of it. `leans`: what is coming leans on what is here. */
 void ring_note_thread(struct ring *ring, const struct thread_record *record, bool living, bool leans);
+
+/* When the oldest of what is there began, CLOCK_MONOTONIC, ns; 0: there is nothing. Looks at all of it. */
+uint64_t ring_began(const struct ring *ring);
 
 /* Drop until no more than so many bytes are used, or nothing may go. */
 void ring_shrink(struct ring *ring, uint64_t limit);

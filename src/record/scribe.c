@@ -24,6 +24,10 @@
 /* However much code there is, so much of a ring is for stretches. */
 #define STRETCHES_SHARE(size) ((size) / 4)
 
+/* A ring may have hundreds of thousands of small stretches: when the first of them began is looked up so
+ * often, in ns. */
+#define LOOK_INTERVAL UINT64_C(100000000)
+
 enum job_kind { JOB_SECTION, JOB_CODE, JOB_EVENTS, JOB_CHECKSUM, JOB_SAVE, JOB_STOP };
 
 struct job {
@@ -63,6 +67,7 @@ struct scribe {
 	pthread_cond_t changed;
 	struct job *first, **end; /* jobs to be done */
 	uint64_t waiting;         /* bytes in them */
+	uint64_t began, looked;   /* of the oldest stretch of the ring, as of when that was looked up */
 	struct ring_state state;  /* of the ring */
 
 	/* the scribe's thread only, until it has ended */
@@ -325,13 +330,15 @@ static void tell_state(struct scribe *scribe)
 	        .dropped_executed = scribe->ring.dropped_executed,
 	        .pieces = scribe->code.history.count};
 
-	for (uint32_t i = 0; i < scribe->ring.stretches.count; i++) {
-		const struct ring_stretch *stretch = &scribe->ring.stretches.items[i];
-		if (!stretch->stored)
-			continue;
-		if (!state.began || stretch->began < state.began)
-			state.began = stretch->began;
+	struct timespec time;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	uint64_t now = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+
+	if (now - scribe->looked >= LOOK_INTERVAL) {
+		scribe->began = ring_began(&scribe->ring);
+		scribe->looked = now;
 	}
+	state.began = scribe->began;
 	pthread_mutex_lock(&scribe->lock);
 	scribe->state = state;
 	pthread_mutex_unlock(&scribe->lock);
