@@ -13,6 +13,7 @@
 
 #include "record/code_view.h"
 #include "record/namespace.h"
+#include "record/oom.h"
 #include "record/process_facts.h"
 #include "record/processor.h"
 #include "record/scribe.h"
@@ -70,6 +71,7 @@ struct recorder {
 	struct meta facts;    /* with one: what was known at the start */
 	struct scribe *scribe;
 	struct code_view view;
+	struct oom_watch oom;
 	uint32_t checksums_wanted; /* files of the code log whose checksum was ordered */
 	VECTOR(struct recorded_thread) threads;
 	uint32_t ended[ENDED_REMEMBERED]; /* ids of the last threads that ended, + 1 */
@@ -237,6 +239,7 @@ void recorder_begin(struct recorder *recorder, pid_t pid, const struct space *sp
 	recorder->begun = true;
 	recorder->view.keeps_gone = options->ring != 0;
 	recorder->pid = recorder->view.files.pid = pid;
+	oom_watch_begin(&recorder->oom, pid);
 	recorder->scribe = options->ring ? scribe_create_ring(options->ring)
 	                                 : scribe_create(&recorder->writer, give_up, recorder);
 	clock_gettime(CLOCK_MONOTONIC, &recorder->start);
@@ -796,11 +799,16 @@ uint64_t recorder_age(const struct recorder *recorder)
 static void save_at_end(struct recorder *recorder, const struct scribe_result *result)
 {
 	struct save_request *request = calloc(1, sizeof *request);
-	char text[128];
+	char text[2 * NAME_TEXT_SIZE];
 
 	if (!request)
 		abort();
 	end_text(result->end_kind, result->end_status, text);
+	if (result->end_kind == END_KILLED && result->end_status == SIGKILL &&
+	        oom_watch_killed(&recorder->oom)) {
+		say("bugnet: process %d was killed as its control group had no memory left\n", recorder->pid);
+		strcat(text, ", as its control group had no memory left");
+	}
 	fill_request(recorder, &(struct save_reason){.kind = "end", .text = text, .thread = THREAD_NO_PARENT},
 	        request);
 	meta_set_number(&request->meta, META_END_KIND, result->end_kind);
@@ -849,6 +857,7 @@ void recorder_finish(struct recorder *recorder)
 		if (result.damaged)
 			say_damaged(&result);
 		scribe_destroy(recorder->scribe);
+		oom_watch_end(&recorder->oom);
 	}
 	recorder->finished = true;
 	code_view_deinit(&recorder->view);
