@@ -187,12 +187,12 @@ killed_debug() {
 	GDB_PID=$work/gdb.pid "$BUGNET" debug -- "$BUILD/tests/gdb/list" <&8 >"$work/session.out" 2>"$work/session.err" &
 	echo 'python import os, signal; open(os.environ["GDB_PID"], "w").write(str(os.getpid())); os.kill(os.getppid(), signal.SIGTERM)' >&8
 	wait $!
-	for ((i = 0; i < 100; i++)); do
+	for ((i = 0; i < 400; i++)); do
 		[ -s "$work/gdb.pid" ] && ! kill -0 "$(cat "$work/gdb.pid")" 2>"$work/why" && break
 		sleep 0.1
 	done
 	exec 8>&-
-	if [ "$i" -lt 100 ]; then
+	if [ "$i" -lt 400 ]; then
 		ok "$label/debug"
 	else
 		[ ! -s "$work/gdb.pid" ] || kill "$(cat "$work/gdb.pid")"

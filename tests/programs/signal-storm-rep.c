@@ -1,3 +1,4 @@
+/* record: --ring 256M */
 /*
  * Signals at 10 kHz over long rep instructions: they are interrupted in the middle and go on; the context
  * shows rcx, rsi and rdi that fit together, and the memory is right at the end.
