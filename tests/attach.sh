@@ -171,6 +171,21 @@ if wanted execute && build forking; then
 	if [ -z "$why" ]; then ok attach/execute; else failed attach/execute "$why" "$work/err"; fi
 fi
 
+# A handler of SIGTRAP, which the calls that are made in the program's name must not cost it.
+if wanted trap && build trapping; then
+	begin_program trapping
+	traces >"$work/before"
+	attach || failed attach/trap "cannot attach" "$work/record.err"
+	detach || failed attach/trap "cannot detach" "$work/detach.err"
+	traces >"$work/after"
+	end
+	if cmp -s "$work/before" "$work/after" && [ "$status" -eq 5 ]; then
+		ok attach/trap
+	else
+		failed attach/trap "status $status: $(diff "$work/before" "$work/after" | paste -sd' ')" "$work/err"
+	fi
+fi
+
 # What a program does that was started by the recorder, and is let go, it does natively.
 if wanted started; then
 	rm -f "$work/input" "$work/it.bug" "$work/out"
@@ -314,6 +329,85 @@ if wanted orphan; then
 	if [ -z "$why" ]; then expect_exact attach/orphan "$work/it.bug"; else failed attach/orphan "$why" "$work/err"; fi
 fi
 
+# ---- seccomp ----
+
+# restricted NAME FILTER...: attached to and let go again and again, under load; recorded till its end
+restricted() {
+	local name=attach/filter-$1 round rounds=${ROUNDS:-12} why=
+	shift
+	begin_program filtered "$@"
+	if ! grep -q ready "$work/out"; then
+		end
+		if [ "$status" -eq 77 ]; then skipped "$name" "no seccomp"; else failed "$name" "status $status" "$work/err"; fi
+		return
+	fi
+	traces >"$work/before"
+	for ((round = 1; round <= (rounds + 5) / 6; round++)); do
+		attach || why="cannot attach in round $round: $(tail -n1 "$work/record.err")"
+		[ -n "$why" ] || sleep 0.1$((RANDOM % 10))
+		[ -n "$why" ] || detach || why="cannot detach in round $round: $(tail -n1 "$work/detach.err")"
+		[ -n "$why" ] || traces >"$work/after"
+		[ -n "$why" ] || cmp -s "$work/before" "$work/after" || why="something is left in round $round: $(diff "$work/before" "$work/after" | paste -sd' ')"
+		kill -0 "$pid" 2>/dev/null || why="the program ended in round $round"
+		[ -z "$why" ] || break
+		[ "$round" -ne 1 ] || expect_exact "$name-$round" "$work/it.bug"
+	done
+	# what a killed recorder leaves is taken out by the next one, who sees the end
+	attach || why=${why:-"cannot attach: $(tail -n1 "$work/record.err")"}
+	sleep 0.2
+	kill -KILL "$recorder"
+	wait "$recorder" 2>/dev/null
+	sleep 0.1
+	attach || why=${why:-"cannot attach to what is left: $(tail -n1 "$work/record.err")"}
+	sleep 0.3
+	end
+	wait "$recorder"
+	case " $* " in
+	*' segv '*) [ "$status" -eq 139 ] ;;
+	*' abort '*) [ "$status" -eq 134 ] ;;
+	*) [ "$status" -eq 5 ] && [ "$(paste -sd' ' "$work/out")" = 'ready done' ] ;;
+	esac || why=${why:-"status $status"}
+	cat "$work/record.err" >>"$work/err"
+	if [ -z "$why" ]; then expect_exact "$name" "$work/it.bug"; else failed "$name" "$why" "$work/err"; fi
+}
+
+# One that was started by the recorder and restricted itself since cannot be cleaned up, but goes on.
+if wanted restricted-later && build filtered; then
+	rm -f "$work/input" "$work/it.bug" "$work/out"
+	mkfifo "$work/input"
+	"$BUGNET" record -o "$work/it.bug" -- "$work/filtered" tight still segv <"$work/input" >"$work/out" 2>"$work/err" &
+	pid=$!
+	exec 9>"$work/input"
+	wait_until 30 grep -q ready "$work/out"
+	"$BUGNET" detach "$pid" 2>"$work/detach.err"
+	detached=$?
+	end
+	if [ $detached -eq 125 ] && grep -q "seccomp.*goes on natively" "$work/detach.err" && [ "$status" -eq 139 ]; then
+		expect_exact attach/restricted-later "$work/it.bug"
+	else
+		failed attach/restricted-later "detach gives $detached, the program $status" "$work/detach.err"
+	fi
+fi
+
+# Who may put filters to sleep: root, outside of containers.
+privileged() {
+	[ "$(id -u)" -eq 0 ] && grep -q '^Seccomp:.0' /proc/self/status
+}
+
+if wanted filter && build filtered; then
+	if privileged; then
+		restricted list list
+		restricted tight tight
+		restricted still tight still
+		restricted several several
+		restricted several-still several still
+		restricted segv tight segv
+		restricted abort tight abort
+	else
+		skipped attach/filter "not root, or restricted by seccomp"
+	fi
+fi
+
 # A recording is named by what the program was executed as, not by where a link leads.
 if wanted named; then
 	ln -sf "$(readlink -f "$(command -v sleep)")" "$work/snooze"
@@ -374,6 +468,16 @@ refused() {
 	fi
 }
 
+# refused_by_user PID: an ordinary user may not put filters to sleep, and is told whom to ask
+refused_by_user() {
+	timeout 20 $BUGNET record -o /tmp/refused-$$.bug --pid "$1" >"$work/refused.out" 2>"$work/refused.err" </dev/null
+	if [ $? -eq 125 ] && grep -q 'seccomp.*CAP_SYS_ADMIN.*become root.*bugnet record' "$work/refused.err"; then
+		ok attach/refused-filter
+	else
+		failed attach/refused-filter "not refused as expected" "$work/refused.err"
+	fi
+}
+
 if wanted refused; then
 	sleep 1000 &
 	sleeper=$!
@@ -401,6 +505,30 @@ if wanted refused; then
 		refused refused-zombie "it has ended, and only its parent, process $parent" --pid "$(cat "$work/zombie.out")"
 		kill $parent
 		wait $parent 2>/dev/null
+	fi
+	if build filtered; then
+		for filter in 'strict:restricted itself' 'signals:rt_sigreturn'; do
+			privileged || break
+			begin_program filtered "${filter%%:*}"
+			refused "refused-${filter%%:*}" "${filter#*:}" --pid "$pid"
+			sleep 0.2
+			end
+			[ "$status" -eq 5 ] || failed "attach/refused-${filter%%:*}" "the program's status is $status" "$work/err"
+		done
+	fi
+	if build filtered && [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
+		chmod 711 "$work"
+		cp "$BUGNET" "$work/bugnet"
+		his="setpriv --reuid 65534 --regid 65534 --clear-groups"
+		rm -f "$work/input" "$work/out"
+		mkfifo "$work/input"
+		$his "$work/filtered" list <"$work/input" >"$work/out" 2>"$work/err" &
+		pid=$!
+		exec 9>"$work/input"
+		wait_until 30 grep -q ready "$work/out"
+		BUGNET="$his $work/bugnet" refused_by_user "$pid"
+		end
+		[ "$status" -eq 5 ] || failed attach/refused-filter "the program's status is $status" "$work/err"
 	fi
 	if command -v strace >/dev/null; then
 		strace -qq -o "$work/trace" -p $sleeper 2>"$work/strace.err" &

@@ -1,12 +1,12 @@
 #!/bin/bash
 # The ring suite: what is kept is bounded, replays exactly, and is saved when it should be.
 #
-# Environment: SOAK_SECONDS (30): how long a program is saved at random moments, checked and looked at. PATTERN
+# Environment: SOAK_SECONDS (120): how long a program is saved at random moments, checked and looked at. PATTERN
 # selects tests by name.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATTERN=${PATTERN:-*}
-SOAK_SECONDS=${SOAK_SECONDS:-30}
+SOAK_SECONDS=${SOAK_SECONDS:-120}
 need_launch || exit 2
 new_work_directory
 flight=$work/flight
@@ -138,8 +138,8 @@ code() {
 	capture bugnet "$BUGNET" record --ring 1M --interval 50 -o "$work/code.bug" -- "$flight" jit 8000
 	if [ "$(json "$work/code.bug" 'j["dropped_instructions"] > 0')" != True ]; then
 		failed ring/code "nothing was dropped" "$work/bugnet.err"
-	elif [ "$(od -An -tu8 -j24 -N8 "$work/code.bug" | tr -d ' ')" != 1 ]; then
-		failed ring/code "all code is there: no required feature in the header"
+	elif [ $(($(od -An -tu8 -j24 -N8 "$work/code.bug") & 1)) != 1 ]; then
+		failed ring/code "all code is there: required feature 0 is not in the header"
 	else
 		expect_exact ring/code "$work/code.bug"
 	fi
@@ -350,8 +350,24 @@ oom() {
 		failed ring/oom "status $status instead of $native; killed in the group: $(killed_in_group)" "$work/err"
 	elif ! "$BUGNET" info "$work/r.bug" | grep '^end .*killed' >/dev/null; then
 		failed ring/oom "the recording says: $("$BUGNET" info "$work/r.bug" | grep '^end')" "$work/err"
+	elif ! grep -q 'was killed as its control group had no memory left' "$work/err" ||
+		[[ "$(json "$work/r.bug" 'j["saved"]["reason"]')" != *'control group had no memory left' ]]; then
+		failed ring/oom "why it was killed is not told: $(json "$work/r.bug" 'j["saved"]["reason"]')" "$work/err"
 	else
 		expect_exact ring/oom "$work/r.bug"
+	fi
+	# Whoever else kills in such a group is not taken for the kernel.
+	rm -f "$work"/r*.bug
+	sh -c "$enter" "$group" "$BUGNET" record --ring 8M -o "$work/r.bug" -- "$flight" locked >"$work/out" 2>"$work/err" </dev/null &
+	pid=$!
+	wait_until 30 eval '[ -n "$(told "$pid" instructions)" ]'
+	kill -KILL "$pid"
+	wait "$pid" 2>/dev/null
+	wait_for "$work/r.bug"
+	if [ "$(json "$work/r.bug" 'j["saved"]["reason"]')" = 'killed by SIGKILL' ]; then
+		ok ring/oom-killed
+	else
+		failed ring/oom-killed "told as: $(json "$work/r.bug" 'j["saved"]["reason"]')" "$work/err"
 	fi
 	wait_until 10 rmdir "$group"
 }

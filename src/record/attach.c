@@ -67,10 +67,6 @@ static bool check(pid_t pid, const struct memory *memory, char *why, size_t why_
 		        process_status(pid, "Tgid"));
 	if (tracer > 0)
 		return fail_because(why, why_size, "process %ld traces it; end that one first", tracer);
-	if (process_status(pid, "Seccomp") > 0)
-		return fail_because(why, why_size,
-		        "it restricts its own system calls (seccomp), so that it cannot be made to map "
-		        "memory; start it with 'bugnet record' instead");
 	switch (orphan_look(memory)) {
 	case ORPHAN_SERVED:
 		return fail_because(
@@ -252,7 +248,12 @@ bool attachment_begin(
         struct attachment *attachment, pid_t pid, const struct memory *memory, char *why, size_t why_size)
 {
 	*attachment = (struct attachment){.pid = pid};
-	return check(pid, memory, why, why_size) && attachment_stop(attachment, pid, memory, why, why_size);
+	if (!check(pid, memory, why, why_size) || !attachment_stop(attachment, pid, memory, why, why_size))
+		return false;
+	if (filters_judge(attachment, why, why_size))
+		return true;
+	attachment_abandon(attachment);
+	return false;
 }
 
 bool attachment_stop(
@@ -286,12 +287,21 @@ static void detach(struct attachment *attachment, const struct attached_thread *
 		vector_push(&attachment->stragglers, thread->halted.tid);
 }
 
-void attachment_start(struct attachment *attachment)
+/* One that is about to make calls of ours; true: it is still traced. */
+static bool go_on(struct attachment *attachment, const struct attached_thread *thread)
 {
-	detach(attachment, &attachment->items[0]);
+	if (attachment->filters == FILTERS_FORBID && ptrace(PTRACE_CONT, thread->halted.tid, 0, 0) == 0)
+		return true;
+	detach(attachment, thread);
+	return false;
 }
 
-void attachment_finish(struct attachment *attachment, const struct space *space)
+void attachment_start(struct attachment *attachment)
+{
+	go_on(attachment, &attachment->items[0]);
+}
+
+void attachment_finish(struct attachment *attachment, const struct space *space, struct stragglers *traced)
 {
 	const struct segment_layout *first = &space->segments[0].layout;
 	const uint8_t *logs = space->segments[0].memory + first->logs;
@@ -301,6 +311,7 @@ void attachment_finish(struct attachment *attachment, const struct space *space)
 		struct attached_thread *thread = &attachment->items[i];
 		uint64_t distance =
 		        ((const struct adoption *)(logs + (i + 1) * LOG_STRIDE + LOG_DATA))->distance;
+		thread->adopted = distance != 0;
 		if (distance) {
 			thread->registers.rax = distance;
 			thread->registers.rip = first->base + space->header.adopted;
@@ -309,8 +320,13 @@ void attachment_finish(struct attachment *attachment, const struct space *space)
 		}
 		ptrace(PTRACE_SETREGS, thread->halted.tid, 0, &thread->registers);
 	}
-	for (uint32_t i = 1; i < attachment->count; i++)
-		detach(attachment, &attachment->items[i]);
+	for (uint32_t i = 1; i < attachment->count; i++) {
+		const struct attached_thread *thread = &attachment->items[i];
+		if (!thread->adopted)
+			detach(attachment, thread);
+		else if (go_on(attachment, thread))
+			vector_push(traced, thread->halted.tid);
+	}
 	vector_free(attachment);
 }
 

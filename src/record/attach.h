@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <sys/user.h>
 
+#include "record/filters.h"
 #include "record/halt.h"
 #include "target/layout.h"
 
@@ -19,6 +20,7 @@ struct attached_thread {
 	struct user_regs_struct registers; /* the program's, with a call it was in yet to be made */
 	uint64_t mask;                     /* of signals */
 	bool looked_at;                    /* all of that is known, and all signals are blocked */
+	bool adopted;                      /* the stub has room for it */
 };
 
 struct attachment {
@@ -26,6 +28,8 @@ struct attachment {
 	struct attached_thread *items; /* threads, the first is the process's first */
 	uint32_t count, capacity;
 	struct stragglers stragglers;
+	enum filters filters;
+	bool sleeps; /* they permit to wait by futex */
 };
 
 /* The file that it runs. False, with the reason in `why`: there is no such process, or it runs no program. */
@@ -44,10 +48,14 @@ bool attached_call_is_undone(const struct user_regs_struct *r);
 bool attached_is_calling(const struct space *space, const struct user_regs_struct *r);
 /* What the stub is to know of the threads is put into the logs of the space. */
 void attachment_describe(const struct attachment *attachment, struct space *space);
-/* The first thread goes on; the stub runs in it. */
+/* The first thread goes on; the stub runs in it. With FILTERS_FORBID it is still traced, so that its filters
+ * sleep. */
 void attachment_start(struct attachment *attachment);
-/* The stub has prepared everything: all others go on, too. Nothing is left of the attachment. */
-void attachment_finish(struct attachment *attachment, const struct space *space);
+/*
+ * The stub has prepared everything: all others go on, too. Nothing is left of the attachment. With
+ * FILTERS_FORBID those in `traced` are still traced.
+ */
+void attachment_finish(struct attachment *attachment, const struct space *space, struct stragglers *traced);
 /* Lets go of everything, unchanged. */
 void attachment_abandon(struct attachment *attachment);
 

@@ -220,6 +220,16 @@ static bool clean_up(
 	return done;
 }
 
+/*
+ * A program that restricted itself only after we had come: nobody knows what it permits, so its threads have
+ * left with our alternate stacks, which must stay.
+ */
+static bool may_call(const struct attachment *threads, const struct space *space, char *why, size_t why_size)
+{
+	return !filters_there(threads) ||
+	       (space_info(space, 0)->assists && filters_sleep_all(threads, why, why_size));
+}
+
 bool detach_round(
         pid_t pid, struct memory *memory, struct space *space, struct stragglers *stragglers, bool orphaned)
 {
@@ -231,9 +241,10 @@ bool detach_round(
 		return false;
 	/* One that executed another program meanwhile has nothing of ours, and must not be taken for one that
 	 * has. Where the last two fail, it is being killed. */
-	bool done = !memory_alive(memory) ||
-	            (all_are_out(&threads, memory, space) && look_at_gate(&threads, memory, space) &&
-	                    clean_up(&threads, memory, space, orphaned));
+	bool done =
+	        !memory_alive(memory) ||
+	        (all_are_out(&threads, memory, space) && may_call(&threads, space, why, sizeof why) &&
+	                look_at_gate(&threads, memory, space) && clean_up(&threads, memory, space, orphaned));
 	attachment_abandon(&threads);
 	for (uint32_t i = 0; i < threads.stragglers.count; i++)
 		vector_push(stragglers, threads.stragglers.items[i]);

@@ -24,6 +24,7 @@
 #define STEPS_TO_ANOTHER  100
 #define STOP_POLLS        2000 /* for a thread to stop */
 #define POLL_NANOSECONDS  50000
+#define RESTART_BY_BLOCK  516 /* what a call returns inside the kernel then (linux/errno.h) */
 
 /* ---- stopping ---- */
 
@@ -52,7 +53,7 @@ enum halt_outcome halt_stop(
         struct halted *thread, pid_t tid, const struct memory *memory, struct stragglers *stragglers)
 {
 	*thread = (struct halted){.tid = tid, .memory = memory};
-	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
 		/* One that has ended, and whose rest is still there, is refused like one that somebody
 		 * traces. */
 		return errno == ESRCH || process_is_over(tid) ? HALT_GONE : HALT_REFUSED;
@@ -260,13 +261,18 @@ enum halt_outcome halt_settle(const struct space *space, struct halted *thread, 
 
 /* ---- letting go ---- */
 
-/* A system call that ended only because the thread was stopped is made again. */
+/*
+ * A system call that ended only because the thread was stopped is made again. The kernel would go on with
+ * some of them by restart_syscall, which a seccomp filter need not know of: these are made again with their
+ * whole timeout.
+ */
 static void resume_call(const struct halted *thread)
 {
 	struct user_regs_struct r;
 
 	if (ptrace(PTRACE_GETREGS, thread->tid, 0, &r) < 0 || (int64_t)r.orig_rax < 0 ||
-	        (int64_t)r.rax != -EINTR)
+	        ((int64_t)r.rax != -EINTR &&
+	                !((int64_t)r.rax == -RESTART_BY_BLOCK && process_status(thread->tid, "Seccomp") > 0)))
 		return;
 	set_register(thread, offsetof(struct user_regs_struct, rax), r.orig_rax);
 	set_register(thread, offsetof(struct user_regs_struct, rip), r.rip - 2);

@@ -345,8 +345,12 @@ static void fill_info(struct space *space, const struct placement *placement, co
 	info->vectors = cpu_level_vectors(options->cpu_level);
 	cpu_standard_form(info->standard_at);
 	info->first_distance = THREAD_STRIDE;
-	if (options->attachment)
+	if (options->attachment) {
 		info->adopted = options->attachment->count;
+		info->filtered = options->attachment->filters == FILTERS_FORBID;
+		info->sleeps = options->attachment->sleeps;
+		info->assists = options->attachment->filters != FILTERS_NONE;
+	}
 	if (options->replay)
 		info->mode = MODE_REPLAY;
 	if (options->record) {

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "record/detach.h"
+#include "record/filters.h"
 #include "record/inject.h"
 #include "record/process_facts.h"
 #include "record/vector.h"
@@ -176,9 +177,11 @@ static void look_after(struct stragglers *stragglers)
 		pid_t pid = waitpid(stragglers->items[i], &status, __WALL | WNOHANG);
 		if (pid == 0)
 			continue;
-		if (pid > 0 && WIFSTOPPED(status))
-			ptrace(PTRACE_DETACH, pid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 		stragglers->items[i] = stragglers->items[--stragglers->count];
+		if (pid > 0 && WIFSTOPPED(status))
+			halt_let_go(
+			        &(struct halted){.tid = pid, .signal = status >> 16 ? 0 : WSTOPSIG(status)},
+			        stragglers);
 	}
 }
 
@@ -211,11 +214,12 @@ bool orphan_take_out(pid_t pid, struct memory *memory, char *why, size_t why_siz
 		        process_status(pid, "TracerPid"));
 	if (process_stat(pid, stat) && *stat == 'T')
 		return fail_because(why, why_size, "it is stopped; continue it first ('kill -CONT')");
-	if (process_status(pid, "Seccomp") > 0)
+	char reason[512];
+	if (!filters_could_sleep(pid, memory, reason, sizeof reason))
 		return fail_because(why, why_size,
-		        "its recorder was killed, and it restricts its own system calls (seccomp), so that "
-		        "what is "
-		        "left cannot be taken out; it goes on natively; start it anew to record it");
+		        "its recorder was killed, and what is left of it cannot be taken out; it goes on "
+		        "natively: %s",
+		        reason);
 	struct space *space = recall_space(memory);
 	if (!space)
 		return fail_because(why, why_size,

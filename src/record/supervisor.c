@@ -76,7 +76,8 @@ struct process {
 	struct output_lines output;        /* see --save-on-output */
 };
 
-/* A thread that is traced: on its way through execve, or to be let go as soon as it stops. */
+/* A thread that is traced: on its way through execve, with its seccomp filters asleep, or to be let go as
+ * soon as it stops. */
 struct following {
 	pid_t tid;
 	bool straggles;
@@ -345,7 +346,7 @@ static void print_stats(struct supervisor *s)
 static void take_stragglers(struct supervisor *s, struct stragglers *stragglers)
 {
 	for (uint32_t i = 0; i < stragglers->count; i++)
-		vector_push(&s->followed, (struct following){stragglers->items[i], true});
+		vector_push(&s->followed, (struct following){.tid = stragglers->items[i], .straggles = true});
 	vector_free(stragglers);
 }
 
@@ -589,8 +590,8 @@ static void follow(struct supervisor *s, pid_t tid)
 		if (s->followed.items[i].tid == tid)
 			return;
 	}
-	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) == 0)
-		vector_push(&s->followed, (struct following){tid, false});
+	if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD) == 0)
+		vector_push(&s->followed, (struct following){.tid = tid});
 }
 
 static bool straggles(const struct supervisor *s, pid_t tid)
@@ -625,6 +626,35 @@ static void stop_following(struct supervisor *s, pid_t tid)
 	if (status >> 16 == 0)
 		signal = WSTOPSIG(status);
 	ptrace(PTRACE_DETACH, tid, 0, signal);
+}
+
+/* ---- seccomp filters that are asleep ---- */
+
+/* The thread is about to make calls that its filters may forbid. */
+static enum status put_filters_to_sleep(struct supervisor *s, pid_t tid)
+{
+	if (!tid || ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_SUSPEND_SECCOMP) < 0)
+		return STATUS_RELEASE;
+	vector_push(&s->followed, (struct following){.tid = tid});
+	return STATUS_OK;
+}
+
+/* It waits in the stub. `mask`: of signals from now on; NULL: as it is. */
+static void wake_filters(struct supervisor *s, pid_t tid, const uint64_t *mask)
+{
+	struct stragglers stragglers = {0};
+	int status;
+
+	if (!unfollow(s, tid))
+		return;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || waitpid(tid, &status, __WALL) < 0 ||
+	        !WIFSTOPPED(status))
+		return;
+	struct halted thread = {.tid = tid, .signal = status >> 16 ? 0 : WSTOPSIG(status)};
+	if (mask)
+		ptrace(PTRACE_SETSIGMASK, tid, sizeof *mask, mask);
+	halt_let_go(&thread, &stragglers);
+	take_stragglers(s, &stragglers);
 }
 
 static void redirect_stderr(void)
@@ -767,6 +797,8 @@ static bool take_over_running(struct supervisor *s, struct memory *memory, char 
 	if (space) {
 		settle_in(s, s->root, memory, &options, space);
 		attachment_start(&s->attachment);
+		if (s->attachment.filters == FILTERS_FORBID)
+			vector_push(&s->followed, (struct following){.tid = s->root});
 	}
 	return space != NULL;
 }
@@ -776,8 +808,11 @@ static void handle_stop(struct supervisor *s, pid_t pid, int status)
 	int event = status >> 16;
 
 	if (straggles(s, pid)) {
+		struct stragglers stragglers = {0};
+		struct halted thread = {.tid = pid, .signal = event ? 0 : WSTOPSIG(status)};
 		unfollow(s, pid);
-		ptrace(PTRACE_DETACH, pid, 0, event ? 0 : WSTOPSIG(status));
+		halt_let_go(&thread, &stragglers);
+		take_stragglers(s, &stragglers);
 	} else if (event == PTRACE_EVENT_EXEC) {
 		unsigned long former = 0;
 		ptrace(PTRACE_GETEVENTMSG, pid, 0, &former);
@@ -973,6 +1008,19 @@ static enum status save_for(struct supervisor *s, struct process *process, struc
 	return recorded_process_save(process->recorded, &wish) ? STATUS_LATER : STATUS_OK;
 }
 
+/* The first thread, whose mask of signals is told, has got everything ready for the others. */
+static void adopt_others(struct supervisor *s, const struct space *space, uint64_t mask)
+{
+	struct stragglers traced = {0};
+
+	attachment_finish(&s->attachment, space, &traced);
+	for (uint32_t i = 0; i < traced.count; i++)
+		vector_push(&s->followed, (struct following){.tid = traced.items[i]});
+	vector_free(&traced);
+	take_stragglers(s, &s->attachment.stragglers);
+	wake_filters(s, s->root, &mask);
+}
+
 static enum status serve_request(struct supervisor *s, struct process *process, struct mailbox *mailbox)
 {
 	const uint64_t *a = mailbox->arguments;
@@ -1027,8 +1075,15 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		if (!s->hold)
 			fprintf(stderr, "bugnet: recording process %d; 'bugnet detach %d'%s lets it go\n",
 			        s->root, s->root, isatty(0) ? " or ^C" : "");
-		attachment_finish(&s->attachment, space);
-		take_stragglers(s, &s->attachment.stragglers);
+		adopt_others(s, space, a[0]);
+		return STATUS_OK;
+	case OP_ADOPTED:
+		wake_filters(s, namespace_resolve(process->pid, mailbox->tid), &a[0]);
+		return STATUS_OK;
+	case OP_UNFILTER:
+		return put_filters_to_sleep(s, namespace_resolve(process->pid, mailbox->tid));
+	case OP_FILTER:
+		wake_filters(s, namespace_resolve(process->pid, mailbox->tid), NULL);
 		return STATUS_OK;
 	case OP_KNOW_ME:
 		return STATUS_OK;
@@ -1086,13 +1141,20 @@ static bool wants_code(const struct mailbox *mailbox)
 	return mailbox->operation == OP_TRANSLATE || mailbox->operation == OP_STEP;
 }
 
+/* Does it wait in the middle of something, and may come back to code that it was in? It must not wait for all
+ * to be out. */
+static bool is_amid(const struct mailbox *mailbox)
+{
+	return mailbox->operation == OP_UNFILTER || mailbox->operation == OP_FILTER;
+}
+
 /*
  * What could not be placed, or not be unlinked for lack of room, must not be run: there is an answer only
  * when the cache has been begun anew.
  */
 static void answer(struct supervisor *s, struct process *process, struct mailbox *mailbox)
 {
-	if (process && process->space->exhausted) {
+	if (process && process->space->exhausted && !is_amid(mailbox)) {
 		switch (begin_anew(s, process->space)) {
 		case ANEW_LATER:
 			put_off(s, mailbox, !wants_code(mailbox));
@@ -1352,6 +1414,11 @@ static void tell_leaver(struct supervisor *s)
 		snprintf(wrong, sizeof wrong,
 		        "it is let go; but process %d, which it made, goes on with bugnet's memory in it",
 		        s->processes.items[0]->pid);
+	else if (s->processes.count && process_status(s->root, "Seccomp") > 0)
+		snprintf(wrong, sizeof wrong,
+		        "it restricts its own system calls (seccomp): it goes on natively, and bugnet's "
+		        "memory stays "
+		        "in it");
 	else if (s->processes.count)
 		snprintf(wrong, sizeof wrong,
 		        "not all threads could be stopped: it goes on natively, and bugnet's memory stays in "

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -68,11 +69,47 @@ int tracee_deinit(struct tracee *tracee)
 	return ptrace(PTRACE_SETREGS, tracee->pid, 0, &tracee->registers) < 0 ? -errno : 0;
 }
 
+/* Did the instruction itself fault? It would do so for ever. */
+static bool has_faulted(const struct tracee *tracee, int signal)
+{
+	siginfo_t info;
+
+	return (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL) &&
+	       ptrace(PTRACE_GETSIGINFO, tracee->pid, 0, &info) == 0 && info.si_code > 0;
+}
+
+/* The next stop at a system call, its entry or its end; -errno: there is none. Signals come later. */
+static int go_to_call(struct tracee *tracee)
+{
+	for (;;) {
+		struct __ptrace_syscall_info info = {.op = PTRACE_SYSCALL_INFO_NONE};
+		int status;
+		if (ptrace(PTRACE_SYSCALL, tracee->pid, 0, 0) < 0 ||
+		        waitpid(tracee->pid, &status, __WALL) < 0)
+			return -errno;
+		if (!WIFSTOPPED(status))
+			return -ESRCH;
+		if (status >> 16)
+			continue;
+		if (ptrace(PTRACE_GET_SYSCALL_INFO, tracee->pid, sizeof info, &info) < 0)
+			return -errno;
+		if (info.op != PTRACE_SYSCALL_INFO_NONE)
+			return info.op;
+		if (has_faulted(tracee, WSTOPSIG(status)))
+			return -EFAULT;
+		tracee->signals |= 1ul << WSTOPSIG(status);
+	}
+}
+
+/*
+ * It stops at the call, not by a step over it: for the trap of a step the kernel forgets the handler of a
+ * program that blocks SIGTRAP, and that another one ignores it.
+ */
 int64_t tracee_syscall(struct tracee *tracee, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
         uint64_t e, uint64_t f)
 {
 	struct user_regs_struct call = tracee->registers, registers;
-	int status;
+	int stop;
 
 	call.rax = (uint64_t)number;
 	call.orig_rax = (uint64_t)-1;
@@ -83,21 +120,15 @@ int64_t tracee_syscall(struct tracee *tracee, long number, uint64_t a, uint64_t 
 	call.r8 = e;
 	call.r9 = f;
 	call.rip = tracee->syscall_address;
-	/* The first step only ends the execve it stopped in, with that one's result: step until ours is
-	 * behind. */
+	/* The first stop may only be the end of the execve it stopped in, with that one's result. */
 	do {
 		if (ptrace(PTRACE_SETREGS, tracee->pid, 0, &call) < 0)
 			return -errno;
-		if (ptrace(PTRACE_SINGLESTEP, tracee->pid, 0, 0) < 0)
-			return -errno;
-		if (waitpid(tracee->pid, &status, __WALL) < 0)
-			return -errno;
-		if (!WIFSTOPPED(status))
-			return -ESRCH;
-		if (WSTOPSIG(status) != SIGTRAP && status >> 16 == 0)
-			tracee->signals |= 1ul << WSTOPSIG(status);
-		if (ptrace(PTRACE_GETREGS, tracee->pid, 0, &registers) < 0)
-			return -errno;
-	} while (registers.rip == tracee->syscall_address);
-	return (int64_t)registers.rax;
+		stop = go_to_call(tracee);
+	} while (stop == PTRACE_SYSCALL_INFO_EXIT);
+	if (stop > 0)
+		stop = go_to_call(tracee);
+	if (stop < 0)
+		return stop;
+	return ptrace(PTRACE_GETREGS, tracee->pid, 0, &registers) < 0 ? -errno : (int64_t)registers.rax;
 }

@@ -1,4 +1,4 @@
-/* A stopped process under ptrace: system calls and memory, on the way in. */
+/* A stopped process under ptrace, with PTRACE_O_TRACESYSGOOD: system calls and memory, on the way in. */
 #ifndef BUGNET_RECORD_TRACEE_H
 #define BUGNET_RECORD_TRACEE_H
 
@@ -10,7 +10,7 @@
 struct tracee {
 	pid_t pid;
 	struct user_regs_struct registers; /* the program's, as it stopped */
-	uint64_t syscall_address;          /* of a syscall instruction it may be stepped over */
+	uint64_t syscall_address;          /* of a syscall instruction it may be put at */
 	uint64_t patch_address,
 	        patched; /* where one was written because none was found, and what was there */
 	int mem_fd;

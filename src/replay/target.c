@@ -163,7 +163,7 @@ static pid_t start_carrier(char *why, size_t why_size)
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (WIFSTOPPED(status)) {
-		ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_EXITKILL);
+		ptrace(PTRACE_SETOPTIONS, pid, 0, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD);
 		return pid;
 	}
 	fail_because(why, why_size, "cannot make a process to replay in: %s; 'bugnet doctor' may tell why",

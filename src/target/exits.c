@@ -81,32 +81,33 @@ void publish_position(struct thread *thread)
 }
 
 /* The stub itself stays where it is: it never changes. */
-static void map_space(long memfd, bool logs)
+static void map_space(struct thread *thread, long memfd, bool logs)
 {
 	struct process *p = process();
 
 	for (uint32_t i = 0; i < p->segment_count; i++) {
 		struct segment_layout *segment = &p->segments[i];
 		uint64_t base = segment->base;
-		syscall6(__NR_mmap, base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ,
+		own_call6(thread, __NR_mmap, base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ,
 		        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + LAYOUT_INFO);
-		syscall6(__NR_mmap, base + segment->code, segment->code_size, K_PROT_READ | K_PROT_EXEC,
-		        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + segment->code);
-		syscall6(__NR_mmap, base + segment->directory,
+		own_call6(thread, __NR_mmap, base + segment->code, segment->code_size,
+		        K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED | K_MAP_FIXED, memfd,
+		        segment->file + segment->code);
+		own_call6(thread, __NR_mmap, base + segment->directory,
 		        segment->directory_size + segment->records_size, K_PROT_READ,
 		        K_MAP_SHARED | K_MAP_FIXED, memfd, segment->file + segment->directory);
 		if (logs && segment->logs_size)
-			syscall6(__NR_mmap, base + segment->logs, segment->logs_size,
+			own_call6(thread, __NR_mmap, base + segment->logs, segment->logs_size,
 			        K_PROT_READ | K_PROT_WRITE, K_MAP_SHARED | K_MAP_FIXED, memfd,
 			        segment->file + segment->logs);
-		syscall3(__NR_madvise, base, segment->size, K_MADV_DONTDUMP);
+		own_call3(thread, __NR_madvise, base, segment->size, K_MADV_DONTDUMP);
 	}
 }
 
 /* Moves to a copy of the code cache; with logs of its own, too. Is the process recorded there? */
 static bool move_space(struct thread *thread, bool logs, uint64_t parent)
 {
-	long memfd = syscall2(__NR_memfd_create, "bugnet", 1 /* MFD_CLOEXEC */);
+	long memfd = own_call2(thread, __NR_memfd_create, "bugnet", 1 /* MFD_CLOEXEC */);
 	bool recorded = false;
 
 	if (memfd < 0)
@@ -114,11 +115,11 @@ static bool move_space(struct thread *thread, bool logs, uint64_t parent)
 	if (ask(thread, OP_NEW_SPACE, memfd, logs, parent) == STATUS_OK) {
 		process()->space = thread->mailbox->reply[0];
 		recorded = thread->mailbox->reply[1];
-		map_space(memfd, logs);
+		map_space(thread, memfd, logs);
 		/* Until now no other thread got an answer: it would have been about the new memory. */
 		ask(thread, OP_MOVED, 0, 0, 0);
 	}
-	syscall1(__NR_close, memfd);
+	own_call1(thread, __NR_close, memfd);
 	return recorded;
 }
 
@@ -152,7 +153,10 @@ static void wait_at_gate(struct thread *thread)
 
 	while (((detaining = __atomic_load_n(&channel()->detaining, __ATOMIC_SEQ_CST)) & DETAIN_LEAVING) &&
 	        !supervisor_died())
-		sleep_on(thread, &channel()->detaining, detaining);
+		if (process()->quiet)
+			__builtin_ia32_pause();
+		else
+			sleep_on(thread, &channel()->detaining, detaining);
 	/* It takes signals again from here on, and must not be taken from where it takes none. */
 	__atomic_store_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
 }
@@ -177,20 +181,29 @@ _Noreturn void release(struct thread *thread)
 
 	if (replaying())
 		replay_diverged(thread, DIVERGED_UNLOGGED, 0);
+	bool gate = channel()->detaining & DETAIN_LEAVING;
+	/* Nobody makes calls for it. */
+	bool alone = process()->seccomp && (!is_assisted(thread) || !gate || supervisor_died());
+	if (alone && thread->pending)
+		deliver_pending(thread); /* and then it leaves */
 	publish_position(thread);
 	log_end(thread, LOG_END_RELEASED, 0, NULL);
-	if (!(channel()->detaining & DETAIN_LEAVING))
+	if (!gate)
 		leave_others_unwatched(thread);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
 	if (write_program(gpr[RSP] - 128 - sizeof image, image, sizeof image) < 0)
 		stub_panic("no stack to leave on at", gpr[RSP]);
-	if (process()->seccomp)
-		run_natively();
+	if (alone && info()->assists)
+		leave_by_frame(thread);
+	if (alone)
+		run_natively(); /* not even the return from a signal is known to be permitted */
 	struct kernel_stack none = {.flags = K_SS_DISABLE};
 	give_signals_back(thread); /* a signal that came from here on would stay with us */
-	syscall2(__NR_sigaltstack, thread->altstack.size ? &thread->altstack : &none, 0);
-	if (channel()->detaining & DETAIN_LEAVING)
+	own_call2(thread, __NR_sigaltstack, thread->altstack.size ? &thread->altstack : &none, 0);
+	if (gate)
 		wait_at_gate(thread);
+	if (process()->seccomp)
+		leave_by_frame(thread); /* the supervisor has died just now */
 	if (supervisor_died())
 		unwatch_all();
 	leave_with_mask();
@@ -221,7 +234,7 @@ static void let_trap_through(struct thread *thread)
 	uint64_t trap = SIGBIT(K_SIGTRAP);
 
 	if (thread->mask & trap)
-		syscall4(__NR_rt_sigprocmask, K_SIG_UNBLOCK, &trap, 0, 8);
+		own_call4(thread, __NR_rt_sigprocmask, K_SIG_UNBLOCK, &trap, 0, 8);
 	thread->step_armed = 0;
 }
 
@@ -273,6 +286,17 @@ static _Noreturn void fault_at_branch(struct thread *thread)
 }
 
 /*
+ * May a write to a watched page come to nobody? Or may we not be allowed to make it writable again, because
+ * the program restricts its system calls?
+ */
+static bool must_not_watch(void)
+{
+	const struct process *p = process();
+
+	return p->has_natives || p->seccomp || (p->segv_blockers && !p->watches);
+}
+
+/*
  * Takes the write permission from a page with code on it and has it translated
  * then: what is translated must not change unnoticed.
  */
@@ -287,7 +311,7 @@ static uint64_t protect_and_translate(struct thread *thread, uint64_t indirect)
 	}
 	/* Ask again: what the answer was about may have changed before the lock was ours. */
 	status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
-	        process()->has_natives ? TRANSLATE_UNWATCHED : 0);
+	        process()->has_natives || process()->seccomp ? TRANSLATE_UNWATCHED : 0);
 	while (status == STATUS_PROTECT) {
 		const uint64_t *reply = thread->mailbox->reply;
 		uint64_t start = reply[0], size = reply[1] - reply[0];
@@ -354,9 +378,8 @@ void handle_exit(struct thread *thread, int missed)
 	if (thread->single && position(thread) != thread->single_from)
 		return; /* to stand still, see detained() */
 	for (;;) {
-		bool blocked = process()->has_natives || (process()->segv_blockers && !process()->watches);
-		uint64_t status = ask(
-		        thread, OP_TRANSLATE, thread->regs.pc, indirect, blocked ? TRANSLATE_UNWATCHED : 0);
+		uint64_t status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
+		        must_not_watch() ? TRANSLATE_UNWATCHED : 0);
 		if (status == STATUS_PROTECT)
 			status = protect_and_translate(thread, indirect);
 		switch (status) {

@@ -184,6 +184,9 @@ struct info {
 	uint32_t dictionary_bits;
 	uint32_t bound;       /* of stretches that a keyframe may lean on */
 	uint32_t adopted;     /* threads of a process that was running already, see struct adoption; or 0 */
+	uint32_t filtered;    /* it has seccomp filters that forbid calls of ours, */
+	uint32_t sleeps;      /* but not futex, */
+	uint32_t assists;     /* and the supervisor can put such filters to sleep: OP_UNFILTER */
 	uint64_t interval;    /* instructions from one keyframe to the next */
 	uint32_t puts_off;    /* later where a keyframe is costly, see target/log.c */
 	uint32_t low_memory;  /* see struct translate_request */
@@ -261,7 +264,10 @@ enum operation {
 	OP_EXEC_FAILED,
 	OP_FORKED,     /* pid, number of its mailbox: a child process was made */
 	OP_KNOW_ME,    /* fill in mailbox.pid */
-	OP_ADOPT,      /* the other threads of a process that was running already have their numbers */
+	OP_ADOPT,      /* mask: the other threads of a process that was running already have their numbers */
+	OP_ADOPTED,    /* mask: one of them is ready; its filters are awake from here on */
+	OP_UNFILTER,   /* put the seccomp filters of the thread to sleep, */
+	OP_FILTER,     /* and wake them */
 	OP_EXIT,       /* status: the process is about to exit_group */
 	OP_MOVED,      /* the process has done so: others may be served again */
 	OP_NEW_SPACE,  /* memfd, for a recording of its own?, forked from: the process moves to a copy of its

@@ -38,11 +38,12 @@ static void follow(struct limit *limit, int resource)
 {
 	struct limit_pair kernels = limit->kernels;
 
-	if (limit->own.soft == K_RLIM_INFINITY || process()->seccomp)
+	if (limit->own.soft == K_RLIM_INFINITY || is_on_its_own())
 		return;
 	kernels.soft = limit->own.soft;
 	kernels = raised(kernels, limit->reserved, 0);
-	if (!same(kernels, limit->kernels) && syscall4(__NR_prlimit64, 0, resource, &kernels, 0) == 0)
+	if (!same(kernels, limit->kernels) &&
+	        own_call4(current_thread(), __NR_prlimit64, 0, resource, &kernels, 0) == 0)
 		limit->kernels = kernels;
 }
 

@@ -156,7 +156,7 @@ static void unwatch_locked(struct thread *thread, uint64_t start, uint64_t end)
 		if (status == STATUS_SPLIT)
 			leave_space(thread);
 		else
-			syscall3(__NR_mprotect, reply[0], reply[1] - reply[0],
+			own_call3(thread, __NR_mprotect, reply[0], reply[1] - reply[0],
 			        K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
 	}
 	if (supervisor_died())
@@ -182,7 +182,7 @@ bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc)
 		leave_space(thread);
 	if (status == STATUS_OK) {
 		uint64_t *reply = thread->mailbox->reply;
-		syscall3(__NR_mprotect, reply[0], reply[1] - reply[0],
+		own_call3(thread, __NR_mprotect, reply[0], reply[1] - reply[0],
 		        K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC);
 	} else if (supervisor_died() && write_orphaned_page(address, pc))
 		status = STATUS_OK;
@@ -210,9 +210,10 @@ static uint64_t map_with_shadow(struct thread *thread, uint64_t result, uint64_t
 	if (is_error(result) || size > SHADOWED_AT_ONCE || shadow_covers(result, result + size))
 		return result;
 	if (gpr[RDI] && !insists) {
-		uint64_t other = syscall6(__NR_mmap, 0, gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]);
+		uint64_t other =
+		        own_call6(thread, __NR_mmap, 0, gpr[RSI], gpr[RDX], gpr[R10], gpr[R8], gpr[R9]);
 		if (!is_error(other)) {
-			syscall2(__NR_munmap, result, size);
+			own_call2(thread, __NR_munmap, result, size);
 			result = other;
 		}
 	}

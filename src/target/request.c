@@ -49,7 +49,7 @@ static void ring(void)
 	struct channel *c = channel();
 
 	__atomic_fetch_add(&c->doorbell, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST) && !process()->seccomp)
+	if (__atomic_load_n(&c->sleeping, __ATOMIC_SEQ_CST) && !process()->quiet)
 		syscall3(__NR_futex, &c->doorbell, K_FUTEX_WAKE, 1);
 }
 
@@ -82,7 +82,9 @@ void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value)
 {
 	struct kernel_timespec time = {0, SLEEP_NANOSECONDS}, nap = {0, NAP_NANOSECONDS};
 
-	if (must_keep_restart(thread))
+	if (must_keep_restart(thread) && process()->seccomp)
+		__builtin_ia32_pause(); /* ppoll may be forbidden */
+	else if (must_keep_restart(thread))
 		syscall5(__NR_ppoll, 0, 0, &nap, 0, 0);
 	else
 		syscall4(__NR_futex, word, K_FUTEX_WAIT, value, &time);
@@ -100,7 +102,7 @@ static bool wait_for_reply(const struct thread *thread)
 		}
 		if (supervisor_died())
 			return __atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) == MAILBOX_REPLY;
-		if (!process()->seccomp) {
+		if (!process()->quiet) {
 			__atomic_store_n(&mailbox->sleeping, 1, __ATOMIC_SEQ_CST);
 			sleep_on(thread, &mailbox->state, MAILBOX_REQUEST);
 			__atomic_store_n(&mailbox->sleeping, 0, __ATOMIC_RELAXED);
@@ -129,22 +131,71 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 	}
 	mailbox->operation = operation;
 	mailbox->space = process()->space;
-	mailbox->quiet = process()->seccomp;
+	mailbox->quiet = process()->quiet;
 	mailbox->arguments[0] = a;
 	mailbox->arguments[1] = b;
 	mailbox->arguments[2] = c;
 	mailbox->log = thread->log ? thread->log->id : MAILBOX_NO_LOG;
 	if (thread->log)
 		publish_position(thread);
-	thread->parked = operation == OP_HELD ? PARKED_HELD : 1;
+	/* Who makes calls of ours may come back to code that it was in before. */
+	bool parks = operation != OP_UNFILTER && operation != OP_FILTER;
+	if (parks)
+		thread->parked = operation == OP_HELD ? PARKED_HELD : 1;
 	__atomic_store_n(&mailbox->state, MAILBOX_REQUEST, __ATOMIC_RELEASE);
 	post(mailbox);
 	bool answered = wait_for_reply(thread);
-	__atomic_store_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
+	if (parks)
+		__atomic_store_n(&thread->parked, 0, __ATOMIC_SEQ_CST);
 	if (!answered) {
 		all_leave();
 		return STATUS_RELEASE;
 	}
 	__atomic_store_n(&mailbox->state, MAILBOX_IDLE, __ATOMIC_RELAXED);
 	return mailbox->status;
+}
+
+/* ---- calls that a filter may forbid ---- */
+
+bool is_assisted(const struct thread *thread)
+{
+	return process()->seccomp && info()->assists && thread && thread->mailbox;
+}
+
+bool is_on_its_own(void)
+{
+	return process()->seccomp && !info()->assists;
+}
+
+bool begin_own_calls(struct thread *thread)
+{
+	if (!is_assisted(thread) || thread->unfiltered || ask(thread, OP_UNFILTER, 0, 0, 0) != STATUS_OK)
+		return false;
+	thread->unfiltered = 1;
+	return true;
+}
+
+void end_own_calls(struct thread *thread, bool begun)
+{
+	if (!begun)
+		return;
+	thread->unfiltered = 0;
+	ask(thread, OP_FILTER, 0, 0, 0);
+}
+
+/*
+ * A supervisor that dies is marked as dead before the kernel lets go of whom it traced: a call that is made
+ * right behind the look at the mark finds the filters asleep.
+ */
+long own_call6(struct thread *thread, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+        uint64_t f)
+{
+	if (!is_assisted(thread))
+		return syscall6(number, (long)a, (long)b, (long)c, (long)d, (long)e, (long)f);
+	bool begun = begin_own_calls(thread);
+	long result = -K_EPERM;
+	if (thread->unfiltered && !supervisor_died())
+		result = syscall6(number, (long)a, (long)b, (long)c, (long)d, (long)e, (long)f);
+	end_own_calls(thread, begun);
+	return result;
 }

@@ -362,13 +362,13 @@ static bool map_range(struct range range)
 	uint64_t size = range.end - range.start;
 
 	limits_reserve(LIMIT_DATA, (int64_t)size);
-	uint64_t at = syscall6(__NR_mmap, range.start, size, K_PROT_READ | K_PROT_WRITE,
+	uint64_t at = own_call6(current_thread(), __NR_mmap, range.start, size, K_PROT_READ | K_PROT_WRITE,
 	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
 	if (at != range.start) {
 		limits_reserve(LIMIT_DATA, -(int64_t)size);
 		return false;
 	}
-	syscall3(__NR_madvise, range.start, size, K_MADV_DONTDUMP);
+	own_call3(current_thread(), __NR_madvise, range.start, size, K_MADV_DONTDUMP);
 	return true;
 }
 
@@ -405,7 +405,7 @@ static void unmap_shadow(struct range window, uint64_t distance, uint32_t count,
 	struct range gap;
 
 	for (uint64_t at = 0; next_gap(window, distance, count, &at, &gap) && gap.start < end;) {
-		syscall2(__NR_munmap, gap.start, gap.end - gap.start);
+		own_call2(current_thread(), __NR_munmap, gap.start, gap.end - gap.start);
 		limits_reserve(LIMIT_DATA, -(int64_t)(gap.end - gap.start));
 	}
 }
@@ -482,7 +482,7 @@ bool shadow_extend(uint64_t start, uint64_t end)
 
 	if (shadow_covers(start, end))
 		return true;
-	if (p->seccomp)
+	if (is_on_its_own())
 		return false;
 	if (!fold_range(&start, &end))
 		return false;

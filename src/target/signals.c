@@ -28,12 +28,13 @@ static struct kernel_stack kernel_altstack(struct thread *thread)
 	};
 }
 
-void install_altstack(struct thread *thread)
+bool install_altstack(struct thread *thread)
 {
 	struct kernel_stack stack = kernel_altstack(thread);
-	long result = syscall2(__NR_sigaltstack, &stack, 0);
-	if (result < 0)
+	long result = own_call2(thread, __NR_sigaltstack, &stack, 0);
+	if (result < 0 && !is_assisted(thread))
 		stub_panic("sigaltstack refused, error", -result);
+	return result == 0;
 }
 
 uint64_t kernel_mask_for(uint64_t mask)
@@ -44,7 +45,7 @@ uint64_t kernel_mask_for(uint64_t mask)
 void set_kernel_mask(uint64_t mask)
 {
 	uint64_t value = kernel_mask_for(mask);
-	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &value, 0, 8);
+	own_call4(current_thread(), __NR_rt_sigprocmask, K_SIG_SETMASK, &value, 0, 8);
 }
 
 void unshield(struct thread *thread)
@@ -63,12 +64,14 @@ void unshield(struct thread *thread)
  */
 static uint64_t taken_signals(void)
 {
-	return recording() && !process()->seccomp && !process()->is_init ? CORE_SIGNALS | TERMINATING_SIGNALS
-	                                                                 : CORE_SIGNALS;
+	bool restricted = process()->seccomp || info()->filtered;
+
+	return recording() && !restricted && !process()->is_init ? CORE_SIGNALS | TERMINATING_SIGNALS
+	                                                         : CORE_SIGNALS;
 }
 
-/* Makes the kernel's disposition follow the program's. */
-static long install(int number, const struct signal_action *wanted)
+/* Makes the kernel's disposition follow the program's. `thread`: it is our own wish, see own_call6. */
+static long install(struct thread *thread, int number, const struct signal_action *wanted)
 {
 	struct signal_action action = {.mask = ~FAULT_SIGNALS};
 	uint64_t bit = SIGBIT(number);
@@ -85,21 +88,23 @@ static long install(int number, const struct signal_action *wanted)
 		if (bit & FAULT_SIGNALS)
 			action.flags |= K_SA_NODEFER; /* the handler itself touches the program's memory */
 	}
-	return syscall4(__NR_rt_sigaction, number, &action, 0, 8);
+	return own_call4(thread, __NR_rt_sigaction, number, &action, 0, 8);
 }
 
 /* A new image, or one that was running already: learns what the program has, and takes over what we must
  * have. */
 void install_handlers(struct signal_action *actions)
 {
-	process()->is_init = syscall0(__NR_getpid) == 1;
+	struct thread *thread = current_thread();
+
+	process()->is_init = own_call0(thread, __NR_getpid) == 1;
 	for (int number = 1; number <= 64; number++) {
 		struct signal_action *action = &actions[number];
 		if (SIGBIT(number) & UNBLOCKABLE)
 			continue;
-		syscall4(__NR_rt_sigaction, number, 0, action, 8);
+		own_call4(thread, __NR_rt_sigaction, number, 0, action, 8);
 		if ((SIGBIT(number) & taken_signals()) || action->handler > K_SIG_IGN)
-			install(number, action);
+			install(thread, number, action);
 	}
 }
 
@@ -108,7 +113,7 @@ void reinstall_terminating(struct thread *thread)
 {
 	for (int number = 1; recording() && number <= 64; number++) {
 		if ((SIGBIT(number) & TERMINATING_SIGNALS) && thread->actions[number].handler == K_SIG_DFL)
-			install(number, &thread->actions[number]);
+			install(thread, number, &thread->actions[number]);
 	}
 }
 
@@ -125,7 +130,7 @@ void ignore_for_exec(struct thread *thread, bool ignore)
 			if (ignore)
 				syscall4(__NR_rt_sigaction, number, &ignored, 0, 8);
 			else
-				install(number, &thread->actions[number]);
+				install(thread, number, &thread->actions[number]);
 		}
 	}
 }
@@ -150,7 +155,7 @@ void syscall_sigaction(struct thread *thread)
 			action.flags &= K_SA_KNOWN;
 			action.mask &= ~UNBLOCKABLE;
 			thread->actions[number] = action;
-			result = install(number, &action);
+			result = install(NULL, number, &action);
 		}
 		unlock(&process()->action_lock);
 		if (SIGBIT(number) & UNBLOCKABLE)
@@ -181,9 +186,15 @@ static int fault_index(int number)
 
 static const uint8_t fault_numbers[5] = {K_SIGSEGV, K_SIGBUS, K_SIGFPE, K_SIGILL, K_SIGTRAP};
 
+static void queue_to(struct thread *thread, int number, const struct kernel_siginfo *siginfo)
+{
+	own_call4(thread, __NR_rt_tgsigqueueinfo, own_call0(thread, __NR_getpid),
+	        own_call0(thread, __NR_gettid), number, siginfo);
+}
+
 static void queue_to_self(int number, const struct kernel_siginfo *siginfo)
 {
-	syscall4(__NR_rt_tgsigqueueinfo, syscall0(__NR_getpid), syscall0(__NR_gettid), number, siginfo);
+	queue_to(current_thread(), number, siginfo);
 }
 
 static void hold(struct thread *thread, int number, const struct kernel_siginfo *siginfo)
@@ -242,8 +253,11 @@ void syscall_sigprocmask(struct thread *thread)
 			result = -K_EINVAL;
 		}
 		if (result == 0 && thread->mask != old) {
+			uint64_t kernels = kernel_mask_for(thread->mask);
+			result = syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &kernels, 0, 8);
+			if (result < 0) /* by the program's filter */
+				thread->mask = old;
 			count_segv_blocker(old, thread->mask);
-			set_kernel_mask(thread->mask);
 			requeue_held(thread);
 		}
 	}
@@ -528,7 +542,7 @@ static enum outcome deliver(struct thread *thread, int number, bool fault, struc
 	bool fatal = fault && ((thread->mask & bit) || action.handler == K_SIG_IGN);
 	if (!fatal && action.handler > K_SIG_IGN && (action.flags & K_SA_RESETHAND)) {
 		thread->actions[number].handler = K_SIG_DFL;
-		install(number, &thread->actions[number]);
+		install(thread, number, &thread->actions[number]);
 	}
 	unlock(&process()->action_lock);
 
@@ -559,8 +573,10 @@ static enum outcome deliver(struct thread *thread, int number, bool fault, struc
 /*
  * Dies of the signal with the program's own registers: the signal is made
  * pending again, its disposition the default, and the context native.
+ * Where our calls may be forbidden a fault is left to come again, while its signal is
+ * blocked: the kernel kills by that, whatever handler there is. `faults`: the program is at the instruction.
  */
-static void die(struct thread *thread, int number, const struct kernel_siginfo *siginfo,
+static void die(struct thread *thread, int number, bool faults, const struct kernel_siginfo *siginfo,
         struct kernel_ucontext *context)
 {
 	struct signal_action fallback = {.handler = K_SIG_DFL, .flags = K_SA_RESTORER};
@@ -570,11 +586,15 @@ static void die(struct thread *thread, int number, const struct kernel_siginfo *
 	log_end(thread, LOG_END_KILLED, number, siginfo);
 	if (recording() && info()->announce_exit)
 		ask(thread, OP_EXIT, 0, 0, 0);
-	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
-	syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
-	queue_to_self(number, siginfo);
+	bool again = faults && process()->seccomp;
+	if (!again) {
+		struct thread *by = supervisor_died() ? NULL : thread; /* then it is worth a try */
+		own_call4(by, __NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
+		own_call4(by, __NR_rt_sigaction, number, &fallback, 0, 8);
+		queue_to(by, number, siginfo);
+	}
 	context_from_registers(&context->mcontext, &thread->regs);
-	context->mask = thread->mask & ~SIGBIT(number);
+	context->mask = again ? thread->mask | SIGBIT(number) : thread->mask & ~SIGBIT(number);
 	fix_fpstate_pc(context->mcontext.fpstate);
 	struct signal_frame *frame =
 	        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context));
@@ -595,8 +615,9 @@ static void deliver_now(struct thread *thread, int number, bool fault, struct ke
 	case IGNORED:
 		context_to_resume(thread, context);
 		return;
-	case FATAL:
-		die(thread, siginfo->number, siginfo, context);
+	case FATAL: /* after a trap the pc is behind the instruction; another signal is of a frame */
+		die(thread, siginfo->number, fault && siginfo->number == number && number != K_SIGTRAP,
+		        siginfo, context);
 	}
 }
 
@@ -617,7 +638,7 @@ void give_signals_back(struct thread *thread)
 	uint64_t all = ~0ul;
 	int pending = thread->pending;
 
-	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
+	own_call4(thread, __NR_rt_sigprocmask, K_SIG_SETMASK, &all, 0, 8);
 	thread->pending = 0;
 	if (pending)
 		queue_to_self(pending, &thread->info);
@@ -626,6 +647,71 @@ void give_signals_back(struct thread *thread)
 			queue_to_self(fault_numbers[i], &thread->held_info[i]);
 	}
 	thread->held = 0;
+}
+
+/* ---- leaving where calls may be forbidden ---- */
+
+#define XCR0_KEPT 0x2e7ul /* x87, SSE, AVX, AVX-512, protection keys: what a program may have in use */
+
+/* Bytes of an image of these components in standard form. */
+static uint32_t image_size(uint64_t features)
+{
+	uint32_t size = FPSTATE_LEGACY + 64; /* with the header */
+
+	for (uint32_t i = 2; i < 64; i++) {
+		uint32_t bytes, offset, c = i, d;
+		if (!(features >> i & 1))
+			continue;
+		__asm__("cpuid" : "=a"(bytes), "=b"(offset), "+c"(c), "=d"(d) : "a"(0xd));
+		if (offset + bytes > size)
+			size = offset + bytes;
+	}
+	return size;
+}
+
+/* The vector registers as a signal frame has them; 0: the CPU has another form. */
+static uint64_t save_for_frame(struct thread *thread)
+{
+	uint8_t *image = (uint8_t *)thread + THREAD_FPSTATE;
+	struct fpstate_software *software = (struct fpstate_software *)(image + FPSTATE_SOFTWARE);
+	uint32_t low, high, magic2 = FPSTATE_MAGIC2;
+
+	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+	uint64_t features = (low | (uint64_t)high << 32) & XCR0_KEPT;
+	uint32_t size = image_size(features);
+	if (size + sizeof magic2 > THREAD_FPSTATE_BYTES)
+		stub_panic("vector state of bytes", size);
+	memset(image, 0, size);
+	__asm__ volatile("xsave64 %0"
+	                 : "+m"(*(uint8_t(*)[THREAD_FPSTATE_BYTES])image)
+	                 : "a"((uint32_t)features), "d"(0));
+	*software = (struct fpstate_software){.magic1 = FPSTATE_MAGIC1,
+	        .extended_size = size + sizeof magic2,
+	        .features = features,
+	        .size = size};
+	memcpy(image + size, &magic2, sizeof magic2);
+	return (uint64_t)image;
+}
+
+/*
+ * The return from a signal that never came gives the thread its registers, its mask and its alternate stack
+ * at once. Who has a filter that lets handlers return may always do that.
+ */
+_Noreturn void leave_by_frame(struct thread *thread)
+{
+	struct signal_frame frame = {0};
+
+	frame.context.flags = 7; /* extended state, and ss is what it says */
+	frame.context.mcontext.cs = 0x33;
+	frame.context.mcontext.ss = 0x2b;
+	context_from_registers(&frame.context.mcontext, &thread->regs);
+	frame.context.mcontext.fpstate = save_for_frame(thread);
+	fix_fpstate_pc(frame.context.mcontext.fpstate);
+	frame.context.mask = thread->mask;
+	frame.context.stack = thread->altstack;
+	if (!thread->altstack.size)
+		frame.context.stack.flags = K_SS_DISABLE;
+	return_natively(&frame, thread->slots[SLOT_PROGRAM_GS]);
 }
 
 /* The vector state that the signal being kept will find. */
@@ -1138,21 +1224,29 @@ void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_u
 		return_from_frame(
 		        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context)));
 	uint64_t handler = action->handler;
+	bool fault = siginfo->code > 0 && (SIGBIT(number) & FAULT_SIGNALS);
 	if (handler <= K_SIG_IGN) {
-		if (handler == K_SIG_IGN && !(siginfo->code > 0 && (SIGBIT(number) & FAULT_SIGNALS)))
+		if (handler == K_SIG_IGN && !fault)
 			return_from_frame((struct signal_frame *)((char *)context -
 			                                          offsetof(struct signal_frame, context)));
-		syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
-		queue_to_self(number, siginfo);
+		if (fault && number != K_SIGTRAP && process()->seccomp) {
+			context->mask |= SIGBIT(number); /* see die() */
+		} else {
+			syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
+			queue_to(NULL, number, siginfo);
+		}
 		return_from_frame(
 		        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context)));
 	}
 	uint64_t mask = context->mask | action->mask | (action->flags & K_SA_NODEFER ? 0 : SIGBIT(number));
-	if (action->flags & K_SA_RESETHAND) {
+	if (action->flags & K_SA_RESETHAND)
 		action->handler = K_SIG_DFL;
-		syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
+	/* Where our calls may be forbidden it has more blocked than the program wants until it returns. */
+	if (!process()->seccomp) {
+		if (action->flags & K_SA_RESETHAND)
+			syscall4(__NR_rt_sigaction, number, &fallback, 0, 8);
+		syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &mask, 0, 8);
 	}
-	syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &mask, 0, 8);
 	return (void *)handler;
 }
 

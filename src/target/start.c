@@ -99,9 +99,12 @@ void start(void)
 		adopt_others(thread);
 		log_begin(thread, LOG_NO_PARENT);
 	}
-	set_kernel_mask(thread->mask);
+	if (!i->filtered)
+		set_kernel_mask(thread->mask);
+	else if (restrict_own_calls() && !i->sleeps) /* up to here the filters sleep */
+		be_quiet();
 	if (i->adopted)
-		ask(thread, OP_ADOPT, 0, 0, 0);
+		ask(thread, OP_ADOPT, kernel_mask_for(thread->mask), 0, 0);
 	if (replaying())
 		replay_start(thread);
 }

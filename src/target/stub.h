@@ -57,9 +57,11 @@ struct thread {
 	uint64_t missed; /* position of the last load that was not what the shadow had, + 1; see debugged.c */
 	uint64_t single_from; /* where it began to execute a single instruction, if it is to: */
 	uint32_t single;
-	uint32_t delivered;         /* since it last stood still a signal was, and */
-	uint32_t signalled;         /* this one, for which it is to stand still; or 0 */
-	uint32_t forked;            /* the child of a fork, whose recording is about to begin */
+	uint32_t delivered;  /* since it last stood still a signal was, and */
+	uint32_t signalled;  /* this one, for which it is to stand still; or 0 */
+	uint32_t forked;     /* the child of a fork, whose recording is about to begin */
+	uint32_t unfiltered; /* its seccomp filters sleep, while it is being attached to */
+	uint64_t tid_at;     /* where the kernel has written the number of a thread that may not ask for it */
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
@@ -105,7 +107,8 @@ struct process {
 	uint32_t has_natives; /* threads run natively: no page may be watched, as nobody would let them write
 	                       */
 	uint32_t is_init;     /* it is process 1, whom no default action kills */
-	uint32_t seccomp;     /* the program restricts its system calls: make none of ours */
+	uint32_t seccomp;     /* the program restricts its system calls: make none of ours, */
+	uint32_t quiet;       /* not even futex, to sleep and to ring */
 	uint32_t thread_lock;
 	uint32_t thread_ids;          /* of the recording, given so far */
 	uint32_t fork_changes_memory; /* a child's mappings or their contents differ from its parent's */
@@ -218,6 +221,27 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value);
 /* A thread goes on that was not watched, see log.unwatched. */
 void tell_returned(void);
+/*
+ * A system call of ours. Where the program's filter may forbid it the supervisor puts the filter to sleep for
+ * it, if it can; -EPERM: it is gone. NULL: a thread that runs natively. What is, or is part of, a call that
+ * the program makes, is to meet the filter.
+ */
+long own_call6(struct thread *thread, long number, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e,
+        uint64_t f);
+#define own_call0(thread, n)       own_call6(thread, n, 0, 0, 0, 0, 0, 0)
+#define own_call1(thread, n, a)    own_call6(thread, n, (uint64_t)(a), 0, 0, 0, 0, 0)
+#define own_call2(thread, n, a, b) own_call6(thread, n, (uint64_t)(a), (uint64_t)(b), 0, 0, 0, 0)
+#define own_call3(thread, n, a, b, c)                                                                        \
+	own_call6(thread, n, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), 0, 0, 0)
+#define own_call4(thread, n, a, b, c, d)                                                                     \
+	own_call6(thread, n, (uint64_t)(a), (uint64_t)(b), (uint64_t)(c), (uint64_t)(d), 0, 0)
+/* Several of them, between which the program makes none. */
+bool begin_own_calls(struct thread *thread);
+void end_own_calls(struct thread *thread, bool begun);
+/* Is it done for us? */
+bool is_assisted(const struct thread *thread);
+/* May ours be forbidden, and nobody helps? */
+bool is_on_its_own(void);
 
 /* ---- exits.c ---- */
 void handle_exit(struct thread *thread, int missed);
@@ -514,6 +538,10 @@ void record_arguments(struct thread *thread, const struct registers *call, uint6
 void record_results(struct thread *thread, const struct registers *call, uint64_t here);
 
 /* ---- syscalls.c ---- */
+/* Calls of ours may be forbidden from now on. Was that new? */
+bool restrict_own_calls(void);
+/* The same for futex: from now on we poll, and the supervisor does. */
+bool be_quiet(void);
 void handle_syscall(struct thread *thread);
 void syscall_int80(struct thread *thread);
 
@@ -569,7 +597,10 @@ void syscall_sigprocmask(struct thread *thread);
 void syscall_sigaltstack(struct thread *thread);
 _Noreturn void syscall_sigreturn(struct thread *thread);
 void install_handlers(struct signal_action *actions);
-void install_altstack(struct thread *thread);
+/* The thread goes on natively with all that is the program's; takes no call but rt_sigreturn. */
+_Noreturn void leave_by_frame(struct thread *thread);
+/* False: nobody is there who could help, and the thread has to leave. */
+bool install_altstack(struct thread *thread);
 void set_kernel_mask(uint64_t mask);
 void count_segv_blocker(uint64_t old, uint64_t new);
 void reinstall_terminating(struct thread *thread);

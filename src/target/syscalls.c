@@ -66,19 +66,35 @@ static void syscall_arch_prctl(struct thread *thread)
 	}
 }
 
-/* From now on a system call of ours might kill the program: tell the supervisor to look by itself. */
+/* From now on a system call of ours might kill the program. */
+bool restrict_own_calls(void)
+{
+	return !__atomic_exchange_n(&process()->seccomp, 1, __ATOMIC_SEQ_CST);
+}
+
+bool be_quiet(void)
+{
+	if (__atomic_exchange_n(&process()->quiet, 1, __ATOMIC_SEQ_CST))
+		return false;
+	__atomic_fetch_add(&channel()->quiet_processes, 1, __ATOMIC_SEQ_CST);
+	return true;
+}
+
 static void restrict_system_calls(struct thread *thread)
 {
-	uint32_t before = __atomic_exchange_n(&process()->seccomp, 1, __ATOMIC_SEQ_CST);
+	bool restricted = restrict_own_calls(), quiet = be_quiet();
 
-	if (!before) {
-		__atomic_fetch_add(&channel()->quiet_processes, 1, __ATOMIC_SEQ_CST);
+	if (restricted)
 		reinstall_terminating(thread);
-	}
 	plain(thread);
-	if (is_error(thread->regs.gpr[RAX]) && !before) {
-		process()->seccomp = 0;
+	if (!is_error(thread->regs.gpr[RAX]))
+		return;
+	if (quiet) {
+		process()->quiet = 0;
 		__atomic_fetch_sub(&channel()->quiet_processes, 1, __ATOMIC_SEQ_CST);
+	}
+	if (restricted) {
+		process()->seccomp = 0;
 		reinstall_terminating(thread);
 	}
 }

@@ -97,7 +97,7 @@ static bool make_records(uint64_t number)
 	if (number < p->memory.threads_ready)
 		return true;
 	for (uint32_t i = 0; i < p->segment_count && result == 0; i++)
-		result = syscall3(__NR_mprotect,
+		result = own_call3(current_thread(), __NR_mprotect,
 		        p->segments[i].base + LAYOUT_THREADS + p->memory.threads_ready * THREAD_STRIDE,
 		        (end - p->memory.threads_ready) * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE);
 	if (result == 0)
@@ -190,10 +190,10 @@ static long plan_clone(struct thread *thread, long number, struct clone_plan *pl
 	return 0;
 }
 
-static void block_signals(void)
+static void block_signals(struct thread *thread)
 {
 	uint64_t all = ~FAULT_SIGNALS;
-	syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &all, 0, 8);
+	own_call4(thread, __NR_rt_sigprocmask, K_SIG_BLOCK, &all, 0, 8);
 }
 
 /* CLONE_CLEAR_SIGHAND: the kernel forgot the child's handlers, ours among them. */
@@ -233,7 +233,8 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	thread->log = NULL; /* the log is its parent's */
 	thread->forked = recording();
 	thread->mailbox = mailbox;
-	thread->tid = syscall0(__NR_gettid);
+	/* Who may not ask was told, by its parent's count. */
+	thread->tid = is_assisted(thread) ? mailbox->forked : syscall0(__NR_gettid);
 	thread->held = 0;
 	if (mailbox)
 		mailbox->tid = thread->tid;
@@ -368,9 +369,32 @@ static void be_back(struct thread *thread)
 		__builtin_ia32_pause();
 }
 
+/* The number of a thread that may not ask for it: has the kernel write it before the thread runs. */
+static void announce_thread(struct clone_plan *plan, struct thread *child)
+{
+	struct clone3_arguments *c = &plan->clone3;
+	bool wanted = plan->flags & K_CLONE_PARENT_SETTID;
+
+	if (plan->number == __NR_clone3) {
+		if (!wanted)
+			c->parent_tid = (uint64_t)&child->tid;
+		c->flags |= K_CLONE_PARENT_SETTID;
+		child->tid_at = c->parent_tid;
+	} else if (!(plan->flags & K_CLONE_PIDFD)) { /* clone has one pointer for both */
+		if (!wanted)
+			plan->arguments[2] = (uint64_t)&child->tid;
+		plan->arguments[0] |= K_CLONE_PARENT_SETTID;
+		child->tid_at = plan->arguments[2];
+	}
+}
+
 static long clone_shared(struct thread *thread, struct clone_plan *plan)
 {
+	bool begun = begin_own_calls(thread);
 	struct thread *child = prepare_child(thread, plan);
+	end_own_calls(thread, begun);
+	if (!child && is_assisted(thread) && supervisor_died())
+		back_out(); /* to make it natively */
 	if (!child) {
 		__atomic_fetch_add(&channel()->threads_refused, 1, __ATOMIC_RELAXED);
 		return -K_EAGAIN;
@@ -382,6 +406,8 @@ static long clone_shared(struct thread *thread, struct clone_plan *plan)
 	} else {
 		plan->arguments[1] = child->stack;
 	}
+	if (is_assisted(thread))
+		announce_thread(plan, child);
 	bool vfork = plan->flags & K_CLONE_VFORK;
 	if (vfork)
 		be_absent(thread);
@@ -394,17 +420,25 @@ static long clone_shared(struct thread *thread, struct clone_plan *plan)
 	return result;
 }
 
-static void introduce(struct thread *thread)
+static int32_t own_number(const struct thread *thread)
 {
-	thread->tid = syscall0(__NR_gettid);
-	if (thread->mailbox)
-		thread->mailbox->tid = thread->tid;
-	install_altstack(thread);
+	int32_t tid;
+
+	if (!is_assisted(thread) || !thread->tid_at || read_program(&tid, thread->tid_at, sizeof tid) < 0)
+		return syscall0(__NR_gettid);
+	return tid;
 }
 
 void thread_begin(struct thread *thread)
 {
-	introduce(thread);
+	thread->tid = own_number(thread);
+	if (thread->mailbox)
+		thread->mailbox->tid = thread->tid;
+	bool begun = begin_own_calls(thread);
+	if (!install_altstack(thread)) {
+		thread->log = NULL;
+		release(thread);
+	}
 	if (thread->clear_actions)
 		clear_actions(thread->actions);
 	if (recording()) {
@@ -413,6 +447,7 @@ void thread_begin(struct thread *thread)
 			log_begin(thread, thread->log->id);
 	}
 	set_kernel_mask(thread->mask);
+	end_own_calls(thread, begun);
 }
 
 /* ---- a program that was running already ---- */
@@ -430,8 +465,11 @@ void adopt_others(struct thread *thread)
 	for (uint32_t i = 1; i < info()->adopted; i++) {
 		struct adoption *adoption = adoption_at(i);
 		uint64_t number = claim_ready_number();
-		if (!number) {
+		struct mailbox *mailbox = number ? mailbox_claim() : NULL;
+		if (!number || (info()->filtered && !mailbox)) {
 			adoption->distance = 0;
+			if (number)
+				free_number(number);
 			continue;
 		}
 		struct thread *other = thread_at(number);
@@ -441,21 +479,31 @@ void adopt_others(struct thread *thread)
 		other->actions = thread->actions;
 		count_segv_blocker(0, other->mask);
 		set_program_gs(other, adoption->program_gs);
-		other->mailbox = mailbox_claim();
-		if (other->mailbox)
-			other->mailbox->pid = thread->mailbox->pid;
+		other->unfiltered = info()->filtered;
+		other->mailbox = mailbox;
+		if (mailbox)
+			mailbox->pid = thread->mailbox->pid;
 		adoption->distance = thread_distance(info(), number);
 	}
 }
 
 void thread_adopted(struct thread *thread)
 {
-	syscall2(__NR_sigaltstack, 0, &thread->altstack);
-	introduce(thread);
+	own_call2(thread, __NR_sigaltstack, 0, &thread->altstack);
+	thread->tid = (int32_t)own_call0(thread, __NR_gettid);
+	if (thread->mailbox)
+		thread->mailbox->tid = thread->tid;
+	if (!install_altstack(thread))
+		release(thread);
 	note_program_fs(thread);
 	if (thread->mailbox)
 		log_begin(thread, LOG_NO_PARENT);
-	set_kernel_mask(thread->mask);
+	if (info()->filtered) {
+		thread->unfiltered = 0;
+		ask(thread, OP_ADOPTED, kernel_mask_for(thread->mask), 0, 0);
+	} else {
+		set_kernel_mask(thread->mask);
+	}
 }
 
 void syscall_clone(struct thread *thread, long number)
@@ -464,7 +512,7 @@ void syscall_clone(struct thread *thread, long number)
 	long result = plan_clone(thread, number, &plan);
 
 	if (result == 0) {
-		block_signals();
+		block_signals(thread);
 		if (thread->pending)
 			back_out();
 		result = plan.flags & K_CLONE_VM ? clone_shared(thread, &plan) : clone_process(thread, &plan);
@@ -479,8 +527,8 @@ void syscall_exit(struct thread *thread)
 {
 	uint64_t number = thread->number;
 
-	if (!process()->seccomp)
-		block_signals();
+	if (!is_on_its_own())
+		block_signals(thread);
 	if (thread->pending)
 		back_out();
 	if (info()->count)
