@@ -298,101 +298,105 @@ window() {
 	failed "$label" "a window tells something else, or nothing" "$work/why"
 }
 
-case $2 in
-errors) errors ;;
-keyframes/window) window ;;
-executed) executed ;;
-damaged) damaged ;;
-killed) killed ;;
-latest) latest ;;
-present/terminal)
-	capture session python3 "$SESSIONS/terminal.py" "$BUGNET" "$BUILD/tests/gdb/present" "$work/output"
-	verdict
-	;;
-present/pid) present_pid ;;
-present/server) present_server ;;
-present/errors) present_errors ;;
-present/libraries)
-	capture session "$BUGNET" debug --batch -x "$SESSIONS/present_libraries.py" -- "$BUILD/tests/gdb/libraries"
-	verdict
-	;;
-present/*) present "$session" ;;
-packets | interrupt)
-	record -- "$BUILD/tests/gdb/list"
-	capture session python3 "$SESSIONS/$2.py" "$BUGNET" "$recording"
-	verdict
-	;;
-*/loads)
-	record -- "$BUILD/tests/gdb/$program"
-	capture session python3 "$SESSIONS/loads.py" "$BUGNET" "$recording" "$([ "$program" = libraries ] && echo 9 || echo 1)"
-	verdict
-	;;
-ending/*)
-	record --interval 1000000 -- "$BUILD/tests/gdb/$program"
-	debug "$session" && verdict
-	;;
-keyframes/earlier)
-	record --interval 4000 -- "$BUILD/tests/gdb/list"
-	debug earlier && verdict
-	;;
-crowd/*)
-	record --save-on always --interval 500 -- "$BUILD/tests/gdb/present" threads "$work/output"
-	debug "$session" && verdict
-	;;
-keyframes/*)
-	record --interval 20000 -- "$BUILD/tests/gdb/list"
-	if [ "$session" = walk ]; then walk; else debug "$session" && verdict; fi
-	;;
-bug/*)
-	source=$(echo "$root/tests/bugs/$session".c*)
-	if ! compile_bug "$source" -o "$work/bug" || ! compile_bug "$source" -E -o "$work/bug.i"; then
-		failed "$label" "does not compile"
-	elif ! record_bug "$(directive "$source" expect)" "$recording"; then
-		failed "$label" "nothing was saved" "$work/bugnet.err"
-	else
-		BUG=$session PREPROCESSED=$work/bug.i debug bug
+run_session() {
+	case $2 in
+	errors) errors ;;
+	keyframes/window) window ;;
+	executed) executed ;;
+	damaged) damaged ;;
+	killed) killed ;;
+	latest) latest ;;
+	present/terminal)
+		capture session python3 "$SESSIONS/terminal.py" "$BUGNET" "$BUILD/tests/gdb/present" "$work/output"
 		verdict
-	fi
-	;;
-rust/* | go/*)
-	# Programs of Debian, as they are packaged.
-	echo '{"one": [1, 2, {"two": "needle"}]}' >"$work/input"
-	case $program in
-	rust) command=(rg --threads 1 -c needle "$work/input") ;;
-	go) command=(gron "$work/input") ;;
+		;;
+	present/pid) present_pid ;;
+	present/server) present_server ;;
+	present/errors) present_errors ;;
+	present/libraries)
+		capture session "$BUGNET" debug --batch -x "$SESSIONS/present_libraries.py" -- "$BUILD/tests/gdb/libraries"
+		verdict
+		;;
+	present/*) present "$session" ;;
+	packets | interrupt)
+		record -- "$BUILD/tests/gdb/list"
+		capture session python3 "$SESSIONS/$2.py" "$BUGNET" "$recording"
+		verdict
+		;;
+	*/loads)
+		record -- "$BUILD/tests/gdb/$program"
+		capture session python3 "$SESSIONS/loads.py" "$BUGNET" "$recording" "$([ "$program" = libraries ] && echo 9 || echo 1)"
+		verdict
+		;;
+	ending/*)
+		record --interval 1000000 -- "$BUILD/tests/gdb/$program"
+		debug "$session" && verdict
+		;;
+	keyframes/earlier)
+		record --interval 4000 -- "$BUILD/tests/gdb/list"
+		debug earlier && verdict
+		;;
+	crowd/*)
+		record --save-on always --interval 500 -- "$BUILD/tests/gdb/present" threads "$work/output"
+		debug "$session" && verdict
+		;;
+	keyframes/*)
+		record --interval 20000 -- "$BUILD/tests/gdb/list"
+		if [ "$session" = walk ]; then walk; else debug "$session" && verdict; fi
+		;;
+	bug/*)
+		source=$(echo "$root/tests/bugs/$session".c*)
+		if ! compile_bug "$source" -o "$work/bug" || ! compile_bug "$source" -E -o "$work/bug.i"; then
+			failed "$label" "does not compile"
+		elif ! record_bug "$(directive "$source" expect)" "$recording"; then
+			failed "$label" "nothing was saved" "$work/bugnet.err"
+		else
+			BUG=$session PREPROCESSED=$work/bug.i debug bug
+			verdict
+		fi
+		;;
+	rust/* | go/*)
+		# Programs of Debian, as they are packaged.
+		echo '{"one": [1, 2, {"two": "needle"}]}' >"$work/input"
+		case $program in
+		rust) command=(rg --threads 1 -c needle "$work/input") ;;
+		go) command=(gron "$work/input") ;;
+		esac
+		if ! [ -x "$(command -v "${command[0]}")" ]; then
+			skipped "$label" "no ${command[0]}"
+			exit 0
+		fi
+		record --save-on always -- "${command[@]}"
+		if [ "$session" = walk ]; then walk 8; else COUNT=4 debug "$session" && verdict; fi
+		;;
+	wide/*)
+		record --cpu native -- "$BUILD/tests/gdb/$program"
+		if [ "$(cat "$work/record.status")" = 'exit 77' ]; then
+			skipped "$label" "$(cat "$work/record.out")"
+			exit 0
+		fi
+		debug "$session"
+		verdict
+		;;
+	kernel/*)
+		record -- "$BUILD/tests/gdb/$program"
+		MAPS=$work/record.out PROGRAM=$BUILD/tests/gdb/$program debug "$session"
+		verdict
+		;;
+	*/visits)
+		record -- "$BUILD/tests/gdb/$program"
+		compare_visits
+		;;
+	*/walk)
+		record -- "$BUILD/tests/gdb/$program"
+		walk
+		;;
+	*)
+		record -- "$BUILD/tests/gdb/$program"
+		SOURCE=$SESSIONS/$program.c debug "$session"
+		verdict
+		;;
 	esac
-	if ! [ -x "$(command -v "${command[0]}")" ]; then
-		skipped "$label" "no ${command[0]}"
-		exit 0
-	fi
-	record --save-on always -- "${command[@]}"
-	if [ "$session" = walk ]; then walk 8; else COUNT=4 debug "$session" && verdict; fi
-	;;
-wide/*)
-	record --cpu native -- "$BUILD/tests/gdb/$program"
-	if [ "$(cat "$work/record.status")" = 'exit 77' ]; then
-		skipped "$label" "$(cat "$work/record.out")"
-		exit 0
-	fi
-	debug "$session"
-	verdict
-	;;
-kernel/*)
-	record -- "$BUILD/tests/gdb/$program"
-	MAPS=$work/record.out PROGRAM=$BUILD/tests/gdb/$program debug "$session"
-	verdict
-	;;
-*/visits)
-	record -- "$BUILD/tests/gdb/$program"
-	compare_visits
-	;;
-*/walk)
-	record -- "$BUILD/tests/gdb/$program"
-	walk
-	;;
-*)
-	record -- "$BUILD/tests/gdb/$program"
-	SOURCE=$SESSIONS/$program.c debug "$session"
-	verdict
-	;;
-esac
+}
+
+timed "$label" run_session "$@"
