@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "record/attach.h"
@@ -252,37 +253,67 @@ static bool strict_overcommit(void)
 
 /* ---- putting it in ---- */
 
-static int create_memfd(struct tracee *tracee, int *target_fd)
+/* A system call whose first argument is a text, and the second one flags. */
+static int64_t call_with_text(struct tracee *tracee, long number, const char *text, uint64_t flags)
 {
-	static const char name[8] = "bugnet";
 	uint64_t scratch = (tracee->registers.rsp - 512) & -8ul;
-	char saved[sizeof name], path[64];
+	char padded[16] = "", saved[sizeof padded];
 	int error = tracee_read(tracee, scratch, saved, sizeof saved);
 
+	memcpy(padded, text, strlen(text));
 	if (!error)
-		error = tracee_write(tracee, scratch, name, sizeof name);
+		error = tracee_write(tracee, scratch, padded, sizeof padded);
 	if (error)
 		return error;
-	int64_t fd = tracee_syscall(
-	        tracee, SYS_memfd_create, scratch, MFD_CLOEXEC | 0x10 /* MFD_EXEC */, 0, 0, 0, 0);
-	if (fd == -EINVAL)
-		fd = tracee_syscall(tracee, SYS_memfd_create, scratch, MFD_CLOEXEC, 0, 0, 0, 0);
+	int64_t result = tracee_syscall(tracee, number, scratch, flags, 0, 0, 0, 0);
 	error = tracee_write(tracee, scratch, saved, sizeof saved);
+	return error ? error : result;
+}
+
+static void close_in_target(struct tracee *tracee, int fd)
+{
+	if (fd >= 0)
+		tracee_syscall(tracee, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+}
+
+static int create_memfd(struct tracee *tracee, int *target_fd)
+{
+	char path[64];
+	int64_t fd = call_with_text(tracee, SYS_memfd_create, "bugnet", MFD_CLOEXEC | 0x10 /* MFD_EXEC */);
+
+	if (fd == -EINVAL)
+		fd = call_with_text(tracee, SYS_memfd_create, "bugnet", MFD_CLOEXEC);
 	if (fd < 0)
 		return (int)fd;
-	if (error)
-		return error;
 	*target_fd = (int)fd;
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", tracee->pid, (int)fd);
 	int own = open(path, O_RDWR | O_CLOEXEC);
 	return own < 0 ? -errno : own;
 }
 
-static int64_t map_exactly(struct tracee *tracee, struct range range, int protection)
+/* What is called so in the program's root may be something else, or nothing: then -1, for anonymous memory.
+ */
+static int open_zero(struct tracee *tracee)
 {
-	int64_t at =
-	        tracee_syscall(tracee, SYS_mmap, range.start, range.end - range.start, (uint64_t)protection,
-	                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+	char path[64];
+	struct stat status;
+	int64_t fd = call_with_text(tracee, SYS_open, "/dev/zero", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return -1;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", tracee->pid, (int)fd);
+	if (stat(path, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5))
+		return (int)fd;
+	close_in_target(tracee, (int)fd);
+	return -1;
+}
+
+/* As offsets in the file addresses let neighbours become one mapping, as with anonymous memory. */
+static int64_t map_exactly(struct tracee *tracee, struct range range, int protection, int zero)
+{
+	int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE | (zero < 0 ? MAP_ANONYMOUS : 0);
+	int64_t at = tracee_syscall(tracee, SYS_mmap, range.start, range.end - range.start,
+	        (uint64_t)protection, (uint64_t)flags, (uint64_t)zero, zero < 0 ? 0 : range.start);
 
 	return at == (int64_t)range.start ? 0 : at < 0 ? at : -EEXIST;
 }
@@ -306,16 +337,18 @@ static struct range part(const struct placement *placement, unsigned number)
 static int map_in_target(struct tracee *tracee, const struct placement *placement, int target_fd)
 {
 	unsigned count = part_count(placement), mapped = 0;
+	int zero = open_zero(tracee);
 	int64_t error = 0;
 
 	for (; !error && mapped < count; mapped += !error) {
 		struct range range = part(placement, mapped);
 		bool segment = mapped < placement->count;
-		error = map_exactly(tracee, range, segment ? PROT_NONE : PROT_READ | PROT_WRITE);
+		error = map_exactly(tracee, range, segment ? PROT_NONE : PROT_READ | PROT_WRITE, zero);
 		if (!error && !segment)
 			tracee_syscall(tracee, SYS_madvise, range.start, range.end - range.start,
 			        MADV_DONTDUMP, 0, 0, 0);
 	}
+	close_in_target(tracee, zero);
 	uint64_t base = placement->layouts[0].base;
 	if (!error) {
 		int64_t at = tracee_syscall(tracee, SYS_mmap, base, LAYOUT_PROCESS, PROT_READ | PROT_EXEC,
@@ -399,7 +432,7 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	int error = map_in_target(tracee, placement, target_fd);
 	if (error) {
 		space_destroy(space);
-		tracee_syscall(tracee, SYS_close, (uint64_t)target_fd, 0, 0, 0, 0, 0);
+		close_in_target(tracee, target_fd);
 		return NO_SPACE(
 		        why, why_size, "cannot map the code cache: %s; see 'ulimit -v'", strerror(-error));
 	}
