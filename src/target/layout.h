@@ -199,6 +199,8 @@ struct info {
 	uint32_t code_pieces; /* of the code history, when one last replaced others */
 	uint32_t save_call_count;
 	struct save_call save_calls[MAX_SAVE_CALLS];
+	uint64_t heap;  /* how much of one gets its shadow at once, */
+	uint64_t chunk; /* and of memory anywhere */
 	uint32_t window_count;
 	struct range windows[MAX_WINDOWS]; /* where the program has, or may come to have, memory */
 	/* While recording thread n has its shadow, and its own memory, at this distance; else n *

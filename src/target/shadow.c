@@ -532,15 +532,13 @@ bool shadow_is_needed(uint64_t address)
 	       (info()->low_memory && read_program(&byte, address & ~FOLD, 1) == 0);
 }
 
-#define CHUNK (1ul << 30)
-
 bool shadow_fault(uint64_t address)
 {
-	uint64_t start = address & -CHUNK;
+	uint64_t chunk = info()->chunk, start = address & -chunk;
 
 	if (address < FOLD || shadow_covers(address, address + 64))
 		return false;
-	return shadow_extend(start, start + CHUNK) ||
+	return shadow_extend(start, start + chunk) ||
 	       shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
 }
 
@@ -550,7 +548,7 @@ bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here)
 
 	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) != STATUS_OK)
 		return false;
-	shadow_extend(0, HEAP); /* most of what is low is there */
+	shadow_extend(0, info()->heap); /* most of what is low is there */
 	if (!cover(address, 32))
 		return false;
 	/* What was stored in memory just now has not come to the shadow. */
@@ -577,7 +575,7 @@ void shadow_start(void)
 	}
 	uint64_t heap = syscall1(__NR_brk, 0) & ~0xffful;
 	if (!shadow_covers(heap, heap + 0x1000))
-		shadow_extend(heap, heap + HEAP);
+		shadow_extend(heap, heap + i->heap);
 }
 
 /* Whole pages are given back to the system; bytes at the edges share theirs with other memory. */
