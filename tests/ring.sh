@@ -196,9 +196,9 @@ death() {
 	local name=ring/death-$1 says=$2 file
 	shift 2
 	wanted "${name#ring/}" || return
-	capture native "$@"
+	capture native "${parent[@]}" "$@"
 	rm -f "$work"/d*.bug
-	capture bugnet "$BUGNET" record --save-on signal -o "$work/d.bug" -- "$@"
+	capture bugnet "${parent[@]}" "$BUGNET" record --save-on signal -o "$work/d.bug" -- "$@"
 	if ! cmp -s "$work/native.status" "$work/bugnet.status"; then
 		failed "$name" "natively '$(paste -sd';' "$work/native.status")', recorded '$(paste -sd';' "$work/bugnet.status")'" "$work/bugnet.err"
 		return
@@ -212,7 +212,7 @@ death() {
 }
 
 deaths() {
-	local program=$work/dying how
+	local program=$work/dying how parent=()
 	if ! gcc -O1 -g -pthread -D_FORTIFY_SOURCE=2 -w -o "$program" "$root/tests/programs/support/dying.c" ||
 		! g++ -g -o "$work/throwing" "$root/tests/programs/support/throwing.cc"; then
 		failed ring/deaths "tests/programs/support/dying.c does not compile"
@@ -240,6 +240,12 @@ deaths() {
 	if wanted death-kill && [ "$(json "$work/d.bug" '(j["end"]["kind"], j["end"]["signal"])') $("$BUGNET" events "$work/d.bug" | tail -n1 | cut -d+ -f4-)" != "('signal', 'SIGKILL')  killed by SIGKILL +++" ]; then
 		failed ring/death-kill-told "$(json "$work/d.bug" 'j["end"]') $("$BUGNET" events "$work/d.bug" | tail -n1)"
 	fi
+	# Who killed it is there to be seen until its parent has been told, and from Linux 6.15 on also afterwards.
+	parent=(python3 -c 'import subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:]); time.sleep(1); sys.exit(-child.wait())')
+	death filtered-unwaited 'killed by SIGSYS by its seccomp filter' "$program" filtered
+	parent=()
+	if [ "$(printf '6.15\n%s\n' "$(uname -r)" | sort -V | head -n1)" = 6.15 ]; then death filtered 'killed by SIGSYS by its seccomp filter' "$program" filtered; fi
 	death term-spinning 'killed by SIGTERM .*SI_USER' "$program" killed-spinning
 	death term-waiting 'killed by SIGTERM .*SI_USER' "$program" killed-waiting
 	if wanted death-sanitizer && gcc -g -fsanitize=address -w -o "$work/sanitized" "$root/tests/programs/support/dying.c" -pthread 2>/dev/null; then
@@ -440,10 +446,17 @@ lists() {
 		"$BUGNET" record --name crash -- sh -c 'exit 3'
 		sleep 0.02
 		"$BUGNET" record -o here.bug -- true
+		# Called like recordings, and newer.
+		: >empty.bug
+		head -c 100 here.bug >short.bug
+		tr 'B' 'b' <here.bug >other.bug
+		mkfifo pipe.bug
+		mkdir directory.bug
 	) >"$work/lists.out" 2>&1
 	(
 		cd "$work/here" || exit
-		"$BUGNET" ls >"$work/ls"
+		timeout 20 "$BUGNET" ls >"$work/ls" || echo "ls failed"
+		timeout 20 "$BUGNET" ls --json | python3 -m json.tool >"$work/ls.json" || echo "ls --json failed"
 		"$BUGNET" info 2>"$work/latest" | grep '/true$' >/dev/null || echo "the latest is not the latest"
 		grep -q 'here.bug' "$work/latest" || echo "it is not said which is the latest"
 		"$BUGNET" info crash | grep 'killed by SIGABRT' >/dev/null || echo "a name is not found"
@@ -453,7 +466,8 @@ lists() {
 		[ -e "$XDG_DATA_HOME/bugnet/crash.bug" ] || echo "rm removed too much"
 		[ "$(stat -c %a "$XDG_DATA_HOME/bugnet")" = 700 ] || echo "others can look into the directory"
 	) >"$work/why"
-	[ "$(wc -l <"$work/ls")" = 4 ] && grep -q 'SIGABRT .*crash.bug' "$work/ls" && grep -q 'exit 3 .*crash-2.bug' "$work/ls" || why="ls is wrong"
+	# What was cut off is listed, too.
+	[ "$(wc -l <"$work/ls")" = 5 ] && grep -q "^$(date +%Y)-.*cut off .*short.bug" "$work/ls" && grep -q 'SIGABRT .*crash.bug' "$work/ls" && grep -q 'exit 3 .*crash-2.bug' "$work/ls" || why="ls is wrong"
 	if [ -n "$why" ] || [ -s "$work/why" ]; then
 		cat "$work/ls" "$work/lists.out" >>"$work/why"
 		failed $name "${why:-$(head -n1 "$work/why")}" "$work/why"

@@ -120,6 +120,33 @@ elif wanted redis; then
 	skipped servers/redis "no redis"
 fi
 
+# crash_redis COMMAND...: it runs redis-server, which is made to crash, and goes through its memory to report it; the status. Threads of
+# jemalloc's own would work on that memory meanwhile, and crash it again natively, too.
+crash_redis() {
+	rm -f "$work/crash.sock"
+	"$@" redis-server --port 0 --unixsocket "$work/crash.sock" --save "" --enable-debug-command yes --jemalloc-bg-thread no >"$work/server.out" 2>"$work/record.err" &
+	server=$!
+	wait_until 60 redis-cli -s "$work/crash.sock" ping >"$work/cli.out" 2>&1 || why=${why:-"it does not answer"}
+	timeout 60 redis-cli -s "$work/crash.sock" debug segfault >>"$work/cli.out" 2>&1
+	timeout 60 tail --pid=$server -f /dev/null || kill -KILL $server
+	wait $server
+	echo "status $?, $(grep -c 'FAST MEMORY TEST' "$work/server.out") test"
+}
+
+if wanted redis-crash && command -v redis-server >/dev/null; then
+	why=
+	natively=$(crash_redis 2>"$work/shell.err")
+	recorded=$(crash_redis "$BUGNET" record -o "$work/crash.bug" 2>"$work/shell.err")
+	[ "$natively" = 'status 139, 1 test' ] || why=${why:-"natively: $natively"}
+	[ "$recorded" = "$natively" ] || why=${why:-"natively: $natively; recorded: $recorded"}
+	"$BUGNET" info "$work/crash.bug" >"$work/info.out" 2>&1 || why=${why:-"$(tail -n1 "$work/info.out")"}
+	grep -q '^end .*killed by SIGSEGV' "$work/info.out" || why=${why:-"$(grep '^end ' "$work/info.out")"}
+	if [ -n "$why" ]; then failed servers/redis-crash "$why" "$work/record.err"; else ok servers/redis-crash; fi
+	expect_exact servers/redis-crash-recorded "$work/crash.bug"
+elif wanted redis-crash; then
+	skipped servers/redis-crash "no redis"
+fi
+
 if wanted nginx && command -v nginx >/dev/null; then
 	why=
 	mkdir "$work/www"

@@ -8,7 +8,7 @@ set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 PATTERN=${PATTERN:-*}
 need_launch || exit 2
-groups="ordinary_user user_namespace pid_namespace layouts privileges limits closed_files missing_calls permissions
+groups="ordinary_user user_namespace pid_namespace layouts privileges limits memory_limits closed_files missing_calls permissions
 	terminals shells"
 if [ "${1:-}" != --group ]; then
 	# shellcheck disable=SC2086
@@ -172,6 +172,56 @@ works_or_says() {
 		return
 	fi
 	compare_runs "$test" 'stdout status'
+}
+
+# recorded_in NAME COMMAND...: recorded it does as natively, and replays
+recorded_in() {
+	local test=users/$1
+	shift
+	wanted "${test#users/}" || return
+	rm -rf "$work/open"
+	mkdir -m 777 "$work/open"
+	capture native "${wrap[@]}" "$@"
+	capture bugnet "${wrap[@]}" "$bugnet" record -o "$work/open/it.bug" -- "$@"
+	take_saved_line "$work/bugnet.err" "$work/open/it.bug"
+	compare_runs "$test" 'stdout stderr status'
+	expect_exact "$test-replay" "$work/open/it.bug"
+}
+
+# refused_in NAME SAYS: recording /bin/true is refused so
+refused_in() {
+	local test=users/$1
+	wanted "${test#users/}" || return
+	capture bugnet "${wrap[@]}" "$bugnet" record -o /tmp/bugnet-refused.bug -- /bin/true
+	if [ "$(cat "$work/bugnet.status")" = 'exit 125' ] && grep -qE -- "$2" "$work/bugnet.err"; then
+		ok "$test"
+	else
+		failed "$test" "$(paste -sd';' "$work/bugnet.status"), does not say /$2/" "$work/bugnet.err"
+	fi
+}
+
+# Hard limits, which only root can raise: shadows count.
+group_memory_limits() {
+	local size program
+	for size in 64 8 2; do
+		wrap=("${as_nobody[@]}" prlimit --as=$((size << 30)))
+		for program in build-pie build-no-pie build-static thread-basic; do
+			# Each thread takes some of it.
+			[ "$size" -eq 2 ] && [ $program = thread-basic ] || recorded_in "space-of-$size-gb/$program" "$programs/$program"
+		done
+	done
+	wrap=("${as_nobody[@]}" prlimit --data=$((8 << 30)))
+	recorded_in data-of-8-gb/thread-basic "$programs/thread-basic"
+	wrap=("${as_nobody[@]}" prlimit --data=$((1 << 30)))
+	recorded_in data-of-1-gb/build-pie "$programs/build-pie"
+	wrap=("${as_nobody[@]}" prlimit --fsize=$((100 << 20)))
+	recorded_in files-of-100-mb/thread-basic "$programs/thread-basic"
+	wrap=("${as_nobody[@]}" prlimit --as=$((300 << 20)))
+	refused_in too-little-space "leaves [0-9]+ MB, and recording needs [0-9]+ MB .*raise it by [0-9]+ MB or more with 'ulimit -v'"
+	wrap=("${as_nobody[@]}" prlimit --data=$((100 << 20)))
+	refused_in too-little-data "leaves [0-9]+ MB, and recording needs [0-9]+ MB .*raise it by [0-9]+ MB or more with 'ulimit -d'"
+	wrap=("${as_nobody[@]}" prlimit --fsize=$((10 << 20)))
+	refused_in too-small-files "files is 10 MB, and the code cache.* needs [0-9]+ MB; raise it with 'ulimit -f [0-9]+'"
 }
 
 group_limits() {

@@ -146,7 +146,7 @@ static void check_limit(struct finding *finding, const struct limit *limit)
 
 void check_address_space(struct finding *finding)
 {
-	check_limit(finding, &(struct limit){RLIMIT_AS, 4 * GIGABYTE, CHECK_FAIL, MEGABYTE, "MB",
+	check_limit(finding, &(struct limit){RLIMIT_AS, GIGABYTE, CHECK_FAIL, MEGABYTE, "MB",
 	                             "code caches and shadow memory take at least", "-v unlimited"});
 }
 
@@ -166,7 +166,7 @@ void check_open_files(struct finding *finding)
 /* The code cache is a file to this limit: a memfd that grows. */
 void check_file_size(struct finding *finding)
 {
-	check_limit(finding, &(struct limit){RLIMIT_FSIZE, GIGABYTE, CHECK_FAIL, MEGABYTE, "MB",
+	check_limit(finding, &(struct limit){RLIMIT_FSIZE, 128 * MEGABYTE, CHECK_FAIL, MEGABYTE, "MB",
 	                             "code caches and recordings take at least", "-f unlimited"});
 }
 

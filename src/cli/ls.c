@@ -85,6 +85,7 @@ static void add(void *context, const char *path)
 	struct listed listed = {0};
 	struct reader reader;
 	struct meta meta = {0};
+	struct stat status;
 
 	if (reader_open(&reader, path))
 		return; /* of another kind */
@@ -95,8 +96,9 @@ static void add(void *context, const char *path)
 		abort();
 	describe_end(&meta, listed.end, sizeof listed.end);
 	listed.size = reader.size;
-	if (!meta_number(&meta, META_SAVE_TIME, &listed.time))
-		meta_number(&meta, META_START, &listed.time);
+	if (!meta_number(&meta, META_SAVE_TIME, &listed.time) &&
+	        !meta_number(&meta, META_START, &listed.time) && stat(path, &status) == 0)
+		listed.time = (uint64_t)status.st_mtim.tv_sec * 1000000000 + (uint64_t)status.st_mtim.tv_nsec;
 	for (size_t i = 0; i < reader.count; i++) {
 		if (reader.sections[i].type == SECTION_STRETCH)
 			listed.instructions += reader.sections[i].last - reader.sections[i].first;

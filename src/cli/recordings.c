@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "record/control.h"
+#include "recording/reader.h"
 
 bool recordings_directory(char path[PATH_MAX])
 {
@@ -72,6 +73,18 @@ struct latest {
 	char *path;
 };
 
+/* It may only be called like one, or be what is left of one of which nothing was written. */
+static bool is_recording(const char *path)
+{
+	struct reader reader;
+
+	if (reader_open(&reader, path))
+		return false;
+	bool any = reader.count > 0;
+	reader_deinit(&reader);
+	return any;
+}
+
 static void compare_age(void *context, const char *path)
 {
 	struct latest *latest = context;
@@ -82,6 +95,8 @@ static void compare_age(void *context, const char *path)
 	if (*latest->path && (status.st_mtim.tv_sec < latest->time.tv_sec ||
 	                             (status.st_mtim.tv_sec == latest->time.tv_sec &&
 	                                     status.st_mtim.tv_nsec <= latest->time.tv_nsec)))
+		return;
+	if (!is_recording(path))
 		return;
 	latest->time = status.st_mtim;
 	snprintf(latest->path, PATH_MAX, "%s", path);

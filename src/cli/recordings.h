@@ -15,7 +15,7 @@ bool recordings_make_directory(char path[PATH_MAX]);
 /* Calls `found` for each file that is called like a recording, here and there. */
 void recordings_each(void (*found)(void *context, const char *path), void *context);
 
-/* The one that was made last; false: there is none. */
+/* The recording that was made last, whatever else is called like one; false: there is none. */
 bool recordings_latest(char path[PATH_MAX]);
 
 /* The recording that the user means by this word: a file, or a name in the recordings directory. */

@@ -48,8 +48,8 @@ struct own_call {
 
 /* Everything in src/target that is not the program's own call, or part of one. */
 static const struct own_call own_calls[] = {
-        MAP(PROT_READ | PROT_WRITE, ANONYMOUS | MAP_FIXED),
-        MAP(PROT_READ | PROT_WRITE, ANONYMOUS | MAP_FIXED_NOREPLACE),
+        MAP(PROT_NONE, ANONYMOUS | MAP_FIXED_NOREPLACE),
+        CALL_OR_ERROR(mremap),
         MAP(PROT_READ, MAP_SHARED | MAP_FIXED),
         MAP(PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED),
         MAP(PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED),

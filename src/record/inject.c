@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "record/attach.h"
@@ -34,12 +35,19 @@ extern const uint8_t stub_image[], stub_image_end[];
  */
 struct cache_size {
 	uint64_t threads, code, reserved_code;
+	struct shadow_reach reach;
 };
+#define REACH(below, above, below_stack, above_executable, at_a_time)                                        \
+	{                                                                                                    \
+		.libraries = (below)*MEGABYTE, .libraries_up = (above)*MEGABYTE,                             \
+		.stack = (below_stack)*MEGABYTE, .heap = (above_executable)*MEGABYTE,                        \
+		.chunk = (at_a_time)*MEGABYTE                                                                \
+	}
 static const struct cache_size sizes[] = {
-        {.threads = 8192, .code = 128 * MEGABYTE},
-        {.threads = 1024, .code = 64 * MEGABYTE},
-        {.threads = 256, .code = 16 * MEGABYTE},
-        {.threads = 64, .code = 4 * MEGABYTE},
+        {.threads = 8192, .code = 128 * MEGABYTE, .reach = REACH(65536, 8192, 8192, 32768, 1024)},
+        {.threads = 1024, .code = 64 * MEGABYTE, .reach = REACH(4096, 512, 512, 2048, 256)},
+        {.threads = 256, .code = 16 * MEGABYTE, .reach = REACH(512, 64, 64, 256, 32)},
+        {.threads = 64, .code = 4 * MEGABYTE, .reach = REACH(64, 16, 8, 32, 4)},
 };
 
 struct placement {
@@ -47,9 +55,26 @@ struct placement {
 	unsigned count;
 	uint64_t threads, file_size;
 	struct shadow_plan shadow; /* while recording */
+	struct shadow_reach reach;
 };
 
 #define NO_SPACE(...) (fail_because(__VA_ARGS__), NULL)
+
+/* The parts of our memory in the target: segments, then shadows of the first thread. */
+static unsigned part_count(const struct placement *placement)
+{
+	return placement->count + placement->shadow.window_count;
+}
+
+static struct range part(const struct placement *placement, unsigned number)
+{
+	const struct shadow_plan *shadow = &placement->shadow;
+	const struct segment_layout *layout = &placement->layouts[number];
+
+	if (number < placement->count)
+		return (struct range){layout->base, layout->base + layout->size};
+	return shadow_range(shadow->windows[number - placement->count], shadow->distances[1]);
+}
 
 static uint64_t read_auxv(pid_t pid, uint64_t type)
 {
@@ -191,7 +216,9 @@ static uint64_t stack_of(const struct tracee *tracee)
 static bool plan_placement(const struct tracee *tracee, const struct maps *maps, uint64_t vdso,
         const struct cache_size *size, bool record, struct placement *placement)
 {
-	uint64_t low, high, logs = record ? MAX_RECORDED_THREADS * LOG_STRIDE : 0;
+	unsigned recorded =
+	        size->threads < MAX_RECORDED_THREADS ? (unsigned)size->threads : MAX_RECORDED_THREADS;
+	uint64_t low, high, logs = record ? recorded * LOG_STRIDE : 0;
 	/* While recording a thread's memory is part of its shadow. */
 	uint64_t threads = record ? 1 : size->threads;
 
@@ -217,7 +244,14 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 	placement->file_size = space_plan(
 	        placement->layouts, placement->count, threads, size->code, size->reserved_code, logs);
 	if (record) {
-		shadow_plan(&placement->shadow, maps, hint, stack_of(tracee), low, high);
+		struct shadow_places places = {.library = hint,
+		        .stack = stack_of(tracee),
+		        .executable = {low, high},
+		        .segment_count = placement->count};
+		for (unsigned i = 0; i < placement->count; i++)
+			places.segments[i] = part(placement, i);
+		shadow_plan(&placement->shadow, maps, &places, &size->reach, recorded);
+		placement->reach = size->reach;
 		placement->threads = placement->shadow.thread_count;
 	}
 	return true;
@@ -225,16 +259,84 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 
 /* ---- limits ---- */
 
-static uint64_t address_space_left(pid_t pid, const struct maps *maps)
+/* What the kernel lets the process, and us, have. UINT64_MAX: as much as there is. */
+struct room {
+	uint64_t space, data; /* left to the process */
+	uint64_t file;
+};
+
+static uint64_t left_of(pid_t pid, int resource, uint64_t used)
 {
 	struct rlimit limit;
-	uint64_t used = 0;
 
-	if (prlimit(pid, RLIMIT_AS, NULL, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+	if (prlimit(pid, resource, NULL, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
 		return UINT64_MAX;
-	for (size_t i = 0; i < maps->count; i++)
-		used += maps->mappings[i].end - maps->mappings[i].start;
 	return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
+}
+
+static struct room room_of(pid_t pid, const struct maps *maps)
+{
+	uint64_t space = 0, data = 0;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->mappings[i];
+		space += mapping->end - mapping->start;
+		if (mapping->writable && !mapping->shared)
+			data += mapping->end - mapping->start;
+	}
+	return (struct room){.space = left_of(pid, RLIMIT_AS, space),
+	        .data = left_of(pid, RLIMIT_DATA, data),
+	        .file = left_of(0, RLIMIT_FSIZE, 0)};
+}
+
+static struct room needed_by(const struct placement *placement)
+{
+	uint64_t shadow = placement->shadow.window_count ? shadow_plan_bytes(&placement->shadow) : 0;
+
+	return (struct room){
+	        .space = placement->file_size + shadow, .data = shadow, .file = placement->file_size};
+}
+
+static bool exceeds(uint64_t needed, uint64_t room)
+{
+	return room != UINT64_MAX && needed > room;
+}
+
+/* Within the part of what is left to the program that one `share`th is. */
+static bool fits_in(const struct placement *placement, const struct room *room, uint64_t share)
+{
+	struct room needed = needed_by(placement);
+
+	return !exceeds(needed.space * share, room->space) && !exceeds(needed.data * share, room->data) &&
+	       !exceeds(needed.file, room->file);
+}
+
+#define LEAST_SHARE 2 /* half is the program's */
+
+static void refuse_for_room(
+        const struct placement *placement, const struct room *room, char *why, size_t why_size)
+{
+	struct room needed = needed_by(placement);
+	const char *what = placement->shadow.window_count ? "recording" : "the code cache";
+
+	if (exceeds(needed.file, room->file))
+		fail_because(why, why_size,
+		        "the limit on the size of files is %lu MB, and the code cache, which counts as one, "
+		        "needs %lu MB; "
+		        "raise it with 'ulimit -f %lu' or more",
+		        room->file / MEGABYTE, needed.file / MEGABYTE + 1, needed.file / 1024);
+	else if (exceeds(LEAST_SHARE * needed.space, room->space))
+		fail_because(why, why_size,
+		        "an address-space limit leaves %lu MB, and %s needs %lu MB beside the program; "
+		        "raise it by %lu MB or more with 'ulimit -v'",
+		        room->space / MEGABYTE, what, LEAST_SHARE * needed.space / MEGABYTE + 1,
+		        (LEAST_SHARE * needed.space - room->space) / MEGABYTE + 1);
+	else
+		fail_because(why, why_size,
+		        "a limit on data leaves %lu MB, and %s needs %lu MB beside the program; "
+		        "raise it by %lu MB or more with 'ulimit -d'",
+		        room->data / MEGABYTE, what, LEAST_SHARE * needed.data / MEGABYTE + 1,
+		        (LEAST_SHARE * needed.data - room->data) / MEGABYTE + 1);
 }
 
 static bool strict_overcommit(void)
@@ -252,70 +354,86 @@ static bool strict_overcommit(void)
 
 /* ---- putting it in ---- */
 
-static int create_memfd(struct tracee *tracee, int *target_fd)
+/* A system call whose first argument is a text, and the second one flags. */
+static int64_t call_with_text(struct tracee *tracee, long number, const char *text, uint64_t flags)
 {
-	static const char name[8] = "bugnet";
 	uint64_t scratch = (tracee->registers.rsp - 512) & -8ul;
-	char saved[sizeof name], path[64];
+	char padded[16] = "", saved[sizeof padded];
 	int error = tracee_read(tracee, scratch, saved, sizeof saved);
 
+	memcpy(padded, text, strlen(text));
 	if (!error)
-		error = tracee_write(tracee, scratch, name, sizeof name);
+		error = tracee_write(tracee, scratch, padded, sizeof padded);
 	if (error)
 		return error;
-	int64_t fd = tracee_syscall(
-	        tracee, SYS_memfd_create, scratch, MFD_CLOEXEC | 0x10 /* MFD_EXEC */, 0, 0, 0, 0);
-	if (fd == -EINVAL)
-		fd = tracee_syscall(tracee, SYS_memfd_create, scratch, MFD_CLOEXEC, 0, 0, 0, 0);
+	int64_t result = tracee_syscall(tracee, number, scratch, flags, 0, 0, 0, 0);
 	error = tracee_write(tracee, scratch, saved, sizeof saved);
+	return error ? error : result;
+}
+
+static void close_in_target(struct tracee *tracee, int fd)
+{
+	if (fd >= 0)
+		tracee_syscall(tracee, SYS_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+}
+
+static int create_memfd(struct tracee *tracee, int *target_fd)
+{
+	char path[64];
+	int64_t fd = call_with_text(tracee, SYS_memfd_create, "bugnet", MFD_CLOEXEC | 0x10 /* MFD_EXEC */);
+
+	if (fd == -EINVAL)
+		fd = call_with_text(tracee, SYS_memfd_create, "bugnet", MFD_CLOEXEC);
 	if (fd < 0)
 		return (int)fd;
-	if (error)
-		return error;
 	*target_fd = (int)fd;
 	snprintf(path, sizeof path, "/proc/%d/fd/%d", tracee->pid, (int)fd);
 	int own = open(path, O_RDWR | O_CLOEXEC);
 	return own < 0 ? -errno : own;
 }
 
-static int64_t map_exactly(struct tracee *tracee, struct range range, int protection)
+/* What is called so in the program's root may be something else, or nothing: then -1, for anonymous memory.
+ */
+static int open_zero(struct tracee *tracee)
 {
-	int64_t at =
-	        tracee_syscall(tracee, SYS_mmap, range.start, range.end - range.start, (uint64_t)protection,
-	                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0);
+	char path[64];
+	struct stat status;
+	int64_t fd = call_with_text(tracee, SYS_open, "/dev/zero", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd < 0)
+		return -1;
+	snprintf(path, sizeof path, "/proc/%d/fd/%d", tracee->pid, (int)fd);
+	if (stat(path, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5))
+		return (int)fd;
+	close_in_target(tracee, (int)fd);
+	return -1;
+}
+
+/* As offsets in the file addresses let neighbours become one mapping, as with anonymous memory. */
+static int64_t map_exactly(struct tracee *tracee, struct range range, int protection, int zero)
+{
+	int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED_NOREPLACE | (zero < 0 ? MAP_ANONYMOUS : 0);
+	int64_t at = tracee_syscall(tracee, SYS_mmap, range.start, range.end - range.start,
+	        (uint64_t)protection, (uint64_t)flags, (uint64_t)zero, zero < 0 ? 0 : range.start);
 
 	return at == (int64_t)range.start ? 0 : at < 0 ? at : -EEXIST;
-}
-
-/* The parts of our memory in the target: segments, then shadows of the first thread. */
-static unsigned part_count(const struct placement *placement)
-{
-	return placement->count + placement->shadow.window_count;
-}
-
-static struct range part(const struct placement *placement, unsigned number)
-{
-	const struct shadow_plan *shadow = &placement->shadow;
-	const struct segment_layout *layout = &placement->layouts[number];
-
-	if (number < placement->count)
-		return (struct range){layout->base, layout->base + layout->size};
-	return shadow_range(shadow->windows[number - placement->count], shadow->distances[1]);
 }
 
 static int map_in_target(struct tracee *tracee, const struct placement *placement, int target_fd)
 {
 	unsigned count = part_count(placement), mapped = 0;
+	int zero = open_zero(tracee);
 	int64_t error = 0;
 
 	for (; !error && mapped < count; mapped += !error) {
 		struct range range = part(placement, mapped);
 		bool segment = mapped < placement->count;
-		error = map_exactly(tracee, range, segment ? PROT_NONE : PROT_READ | PROT_WRITE);
+		error = map_exactly(tracee, range, segment ? PROT_NONE : PROT_READ | PROT_WRITE, zero);
 		if (!error && !segment)
 			tracee_syscall(tracee, SYS_madvise, range.start, range.end - range.start,
 			        MADV_DONTDUMP, 0, 0, 0);
 	}
+	close_in_target(tracee, zero);
 	uint64_t base = placement->layouts[0].base;
 	if (!error) {
 		int64_t at = tracee_syscall(tracee, SYS_mmap, base, LAYOUT_PROCESS, PROT_READ | PROT_EXEC,
@@ -364,6 +482,8 @@ static void fill_info(struct space *space, const struct placement *placement, co
 		for (uint32_t k = 0; k < options->save_call_count; k++)
 			info->save_calls[k] = options->save_calls[k];
 		info->low_memory = shadow->low_memory;
+		info->heap = placement->reach.heap;
+		info->chunk = placement->reach.chunk;
 		info->window_count = shadow->window_count;
 		memcpy(info->windows, shadow->windows, sizeof info->windows);
 		memcpy(info->distances, shadow->distances, sizeof info->distances);
@@ -399,7 +519,7 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	int error = map_in_target(tracee, placement, target_fd);
 	if (error) {
 		space_destroy(space);
-		tracee_syscall(tracee, SYS_close, (uint64_t)target_fd, 0, 0, 0, 0, 0);
+		close_in_target(tracee, target_fd);
 		return NO_SPACE(
 		        why, why_size, "cannot map the code cache: %s; see 'ulimit -v'", strerror(-error));
 	}
@@ -415,6 +535,41 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	/* Not in a system call as far as the kernel is concerned: nothing to restart. */
 	tracee->registers.orig_rax = (uint64_t)-1;
 	return space;
+}
+
+/* Room for few threads, where each has a shadow of its own, is better than none. */
+#define THREADS_SHARE 16
+
+static bool choose_placement(struct tracee *tracee, const struct memory *memory, uint64_t vdso,
+        const struct injection *options, struct placement *placement, char *why, size_t why_size)
+{
+	struct room room = room_of(tracee->pid, &memory->maps);
+	unsigned adopted = options->attachment ? options->attachment->count : 0;
+	size_t count = sizeof sizes / sizeof *sizes, first = strict_overcommit() ? 2 : 0;
+
+	for (uint64_t share = options->record ? THREADS_SHARE : LEAST_SHARE; share >= LEAST_SHARE;
+	        share /= 2) {
+		for (size_t i = first; i < count; i++) {
+			struct cache_size size = sizes[i];
+			if (options->cache && options->cache < size.code)
+				size.code = (options->cache + CODE_PAGE - 1) & -CODE_PAGE;
+			size.reserved_code = options->record ? sizes[i].code : size.code;
+			if (!plan_placement(tracee, &memory->maps, vdso, &size, options->record, placement))
+				return fail_because(why, why_size,
+				        "there is no room for the code cache between its mappings");
+			if (adopted >= placement->threads)
+				continue;
+			if (fits_in(placement, &room, share))
+				return true;
+		}
+	}
+	if (adopted >= placement->threads)
+		return fail_because(why, why_size,
+		        "it has %u threads, and by its limits on memory ('ulimit -v', 'ulimit -d') there is "
+		        "room for no more than %lu",
+		        adopted, placement->threads - 1);
+	refuse_for_room(placement, &room, why, why_size);
+	return false;
 }
 
 struct space *inject(
@@ -434,25 +589,8 @@ struct space *inject(
 	if (options->attachment)
 		tracee.registers = options->attachment->items[0].registers;
 
-	uint64_t left = address_space_left(pid, &memory->maps);
 	struct space *space = NULL;
-	size_t i = strict_overcommit() ? 2 : 0;
-	for (; i < sizeof sizes / sizeof *sizes; i++) {
-		struct cache_size size = sizes[i];
-		if (options->cache && options->cache < size.code)
-			size.code = (options->cache + CODE_PAGE - 1) & -CODE_PAGE;
-		size.reserved_code = options->record ? sizes[i].code : size.code;
-		if (plan_placement(&tracee, &memory->maps, vdso, &size, options->record, &placement) &&
-		        (left == UINT64_MAX || placement.file_size < left / 2))
-			break;
-	}
-	if (i == sizeof sizes / sizeof *sizes)
-		fail_because(why, why_size,
-		        "an address-space limit leaves %lu MB, and the code cache needs %lu MB beside the "
-		        "program; raise it with "
-		        "'ulimit -v'",
-		        left / MEGABYTE, 2 * placement.file_size / MEGABYTE + 1);
-	else
+	if (choose_placement(&tracee, memory, vdso, options, &placement, why, why_size))
 		space = install(&tracee, &placement, options, why, why_size);
 	error = tracee_deinit(&tracee);
 	memory_changed(memory);

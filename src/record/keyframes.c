@@ -174,7 +174,7 @@ void keyframes_look(struct keyframe_watch *watch, const struct keyframe_process 
 {
 	recorder_look_begins(process->recorder);
 	watch->next = now + LOOK_MOST;
-	for (unsigned i = 1; i < MAX_RECORDED_THREADS; i++) {
+	for (unsigned i = 1; i < process->numbers; i++) {
 		struct keyframe_thread *thread = &watch->threads[i];
 		struct log *log = (struct log *)(process->logs + i * LOG_STRIDE);
 		if (!log->tid)

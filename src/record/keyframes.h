@@ -29,6 +29,7 @@ struct keyframe_process {
 	const struct memory *memory;
 	const struct space *space;
 	uint8_t *logs; /* by thread number, LOG_STRIDE each */
+	unsigned numbers;
 	struct recorder *recorder;
 };
 

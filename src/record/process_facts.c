@@ -2,9 +2,11 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define ARGUMENTS_MAXIMUM (1u << 20) /* bytes */
@@ -129,13 +131,39 @@ bool process_called(pid_t pid, char path[PATH_MAX])
 	return *path;
 }
 
-bool process_has_ended(pid_t pid, int *signal)
+/* linux/pidfd.h since 6.13; what is told of the end since 6.15 */
+struct pidfd_facts {
+	uint64_t mask;
+	uint64_t group;
+	uint32_t ids[11];
+	int32_t status;
+};
+#define PIDFD_FACTS        _IOWR(0xff, 11, struct pidfd_facts)
+#define PIDFD_FACTS_STATUS 8u
+
+static int signal_of_status(int status)
+{
+	return status & 0x7f;
+}
+
+static int told_by_pidfd(int pidfd)
+{
+	struct pidfd_facts facts = {.mask = PIDFD_FACTS_STATUS};
+
+	if (pidfd < 0 || ioctl(pidfd, PIDFD_FACTS, &facts) < 0 || !(facts.mask & PIDFD_FACTS_STATUS))
+		return 0;
+	return signal_of_status(facts.status);
+}
+
+bool process_has_ended(pid_t pid, int pidfd, int *signal)
 {
 	char text[PROCESS_STAT_SIZE], *field = text;
 
 	*signal = 0;
-	if (!process_stat(pid, text))
+	if (!process_stat(pid, text)) {
+		*signal = told_by_pidfd(pidfd);
 		return true;
+	}
 	/* The first thread may have, and others not. */
 	if ((*text != 'Z' && *text != 'X') || process_status(pid, "Threads") > 1)
 		return false;
@@ -144,7 +172,7 @@ bool process_has_ended(pid_t pid, int *signal)
 		field += field != NULL;
 	}
 	if (field)
-		*signal = atoi(field) & 0x7f;
+		*signal = signal_of_status(atoi(field));
 	return true;
 }
 

@@ -28,10 +28,11 @@ bool process_is_kernels(pid_t pid);
 bool process_called(pid_t pid, char path[PATH_MAX]);
 
 /*
- * Has the whole process ended? *signal: what killed it, or 0: its parent has been told already, or it was no
- * signal. Only where it is ours can that be told.
+ * Has the whole process ended? *signal: what killed it, or 0: nobody can tell, or it was no signal. Until its
+ * parent has been told /proc says so where the process is ours, and from Linux 6.15 on a pidfd that was open
+ * before, or -1, says it afterwards.
  */
-bool process_has_ended(pid_t pid, int *signal);
+bool process_has_ended(pid_t pid, int pidfd, int *signal);
 
 /* The name of a thread, cut to `size`; empty: it is gone. */
 void process_thread_name(pid_t pid, pid_t tid, char *name, size_t size);

@@ -17,8 +17,7 @@
 #include "record/process_facts.h"
 #include "recording/amount.h"
 
-#define LOGS_BYTES (MAX_RECORDED_THREADS * LOG_STRIDE)
-#define SUFFIX     ".bug"
+#define SUFFIX ".bug"
 
 /* What threads are given to make keyframes before a file is made. */
 #define SAVE_PATIENCE  50000000
@@ -48,7 +47,8 @@ struct recorded_process {
 	struct recorder *recorder;
 	struct child *child; /* NULL: the program itself */
 	struct space *space;
-	uint8_t *logs; /* of its threads, by number; NULL: it is finished */
+	uint8_t *logs;    /* of its threads, by number; NULL: it is finished */
+	unsigned numbers; /* that there are */
 	uint64_t interval;
 	const struct mailbox *asking;
 	struct keyframe_watch keyframes;
@@ -172,7 +172,7 @@ struct recorded_process *recorded_process_create(struct recorder *recorder,
         struct memory *memory)
 {
 	const struct segment_layout *first = &space->segments[0].layout;
-	void *logs = mmap(NULL, LOGS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, space->memfd,
+	void *logs = mmap(NULL, first->logs_size, PROT_READ | PROT_WRITE, MAP_SHARED, space->memfd,
 	        (off_t)(first->file + first->logs));
 	struct child *child = recorder ? NULL : describe_child(options, pid, forked);
 
@@ -184,7 +184,7 @@ struct recorded_process *recorded_process_create(struct recorder *recorder,
 	if (!recorder)
 		recorder = create_recorder(child);
 	if (!recorder) {
-		munmap(logs, LOGS_BYTES);
+		munmap(logs, first->logs_size);
 		forget_child(child);
 		return NULL;
 	}
@@ -196,6 +196,7 @@ struct recorded_process *recorded_process_create(struct recorder *recorder,
 	        .child = child,
 	        .options = child ? &child->options : options,
 	        .logs = logs,
+	        .numbers = (unsigned)(first->logs_size / LOG_STRIDE),
 	        .budget = {.most_slowdown = options->slowdown, .most_memory = options->memory},
 	        .interval = options->interval ? options->interval : UINT64_MAX};
 	recorder_begin(recorder, pid, space);
@@ -228,7 +229,7 @@ static void take_log(struct recorded_process *recorded, struct log *log, unsigne
 
 enum status recorded_process_log(struct recorded_process *recorded, uint64_t number, unsigned reason)
 {
-	if (!recorded || !recorded->logs || number >= MAX_RECORDED_THREADS)
+	if (!recorded || !recorded->logs || number >= recorded->numbers)
 		return STATUS_RELEASE;
 	take_log(recorded, (struct log *)(recorded->logs + number * LOG_STRIDE), reason, 0);
 	return STATUS_OK;
@@ -240,6 +241,7 @@ static struct keyframe_process threads_of(struct recorded_process *recorded, con
 	        .memory = memory,
 	        .space = recorded->space,
 	        .logs = recorded->logs,
+	        .numbers = recorded->numbers,
 	        .recorder = recorded->recorder};
 }
 
@@ -247,7 +249,7 @@ void recorded_process_places(
         struct recorded_process *recorded, const struct memory *memory, struct process_places *places)
 {
 	places->count = 0;
-	for (unsigned i = 0; recorded && recorded->logs && i < MAX_RECORDED_THREADS; i++) {
+	for (unsigned i = 0; recorded && recorded->logs && i < recorded->numbers; i++) {
 		const struct log *log = (const struct log *)(recorded->logs + i * LOG_STRIDE);
 		struct keyframe_process threads = threads_of(recorded, memory);
 		struct process_place place = {.id = log->id,
@@ -287,7 +289,7 @@ void recorded_process_look(struct recorded_process *recorded, const struct memor
 static void want_keyframes(struct recorded_process *recorded, uint64_t now)
 {
 	recorder_want_keyframes(recorded->recorder);
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++)
+	for (unsigned i = 0; i < recorded->numbers; i++)
 		recorded->keyframes.threads[i].next = 0;
 	recorded->keyframes.next = now;
 }
@@ -409,7 +411,7 @@ static void fulfil(struct recorded_process *recorded, const struct memory *memor
 
 	if (!request)
 		abort();
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
+	for (unsigned i = 0; i < recorded->numbers; i++) {
 		if (log_of(recorded, i)->tid)
 			vector_push(&request->threads, peek(recorded, memory, i));
 	}
@@ -445,7 +447,7 @@ static bool are_ready(struct recorded_process *recorded, const struct memory *me
 	struct keyframe_process threads = threads_of(recorded, memory);
 	uint64_t position;
 
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
+	for (unsigned i = 0; i < recorded->numbers; i++) {
 		struct log *log = log_of(recorded, i);
 		if (log->tid && !recorder_is_fresh(recorded->recorder, log) &&
 		        !keyframes_waits(&threads, i, &position))
@@ -481,7 +483,7 @@ static uint64_t executed_by(struct recorded_process *recorded, const struct memo
 	uint64_t sum = recorded->ended_executed, position;
 	uint32_t parked;
 
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
+	for (unsigned i = 0; i < recorded->numbers; i++) {
 		if (log_of(recorded, i)->tid && keyframes_place(&threads, i, &position, &parked))
 			sum += position;
 	}
@@ -541,7 +543,7 @@ static bool shadow_memory(struct recorded_process *recorded, const struct memory
 	*sum = 0;
 	if (pread(memory->mem_fd, &ours, sizeof ours, (off_t)at) != sizeof ours)
 		return false;
-	for (uint32_t number = 1; number < ours.threads_ready && number < MAX_RECORDED_THREADS; number++) {
+	for (uint32_t number = 1; number < ours.threads_ready && number < recorded->numbers; number++) {
 		for (uint32_t i = 0; i < ours.window_count && i < PROCESS_WINDOWS; i++) {
 			struct range range = shadow_range(ours.windows[i], info->distances[number]);
 			if (!pages_bytes(memory, range.start, range.end, &bytes))
@@ -635,7 +637,7 @@ static unsigned count_threads(const struct recorded_process *recorded)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++)
+	for (unsigned i = 0; i < recorded->numbers; i++)
 		count += log_of(recorded, i)->tid != 0;
 	return count;
 }
@@ -680,7 +682,7 @@ void recorded_process_finish(struct recorded_process *recorded, const struct mem
 	if (!recorded || !recorded->logs)
 		return;
 	fulfil_all(recorded, NULL);
-	for (unsigned i = 0; i < MAX_RECORDED_THREADS; i++) {
+	for (unsigned i = 0; i < recorded->numbers; i++) {
 		struct log *log = log_of(recorded, i);
 		if (log->tid)
 			take_log(recorded, log, LOG_ENDED, came_to(recorded, memory, i));
@@ -690,7 +692,7 @@ void recorded_process_finish(struct recorded_process *recorded, const struct mem
 	if (recorded->shown.time)
 		progress_clear();
 	recorder_finish(recorded->recorder);
-	munmap(recorded->logs, LOGS_BYTES);
+	munmap(recorded->logs, recorded->numbers * LOG_STRIDE);
 	recorded->logs = NULL;
 }
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -66,12 +67,14 @@ struct recorder {
 	const struct recorder_options *options;
 	pid_t pid;
 	bool begun, finished;
+	bool untold; /* none of its threads could say how it ended */
 	struct timespec start, start_realtime;
 	struct writer writer; /* without a ring */
 	struct meta facts;    /* with one: what was known at the start */
 	struct scribe *scribe;
 	struct code_view view;
 	struct oom_watch oom;
+	int pidfd;                 /* or -1 */
 	uint32_t checksums_wanted; /* files of the code log whose checksum was ordered */
 	VECTOR(struct recorded_thread) threads;
 	uint32_t ended[ENDED_REMEMBERED]; /* ids of the last threads that ended, + 1 */
@@ -239,6 +242,7 @@ void recorder_begin(struct recorder *recorder, pid_t pid, const struct space *sp
 	recorder->begun = true;
 	recorder->view.keeps_gone = options->ring != 0;
 	recorder->pid = recorder->view.files.pid = pid;
+	recorder->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	oom_watch_begin(&recorder->oom, pid);
 	recorder->scribe = options->ring ? scribe_create_ring(options->ring)
 	                                 : scribe_create(&recorder->writer, give_up, recorder);
@@ -809,6 +813,10 @@ static void save_at_end(struct recorder *recorder, const struct scribe_result *r
 		say("bugnet: process %d was killed as its control group had no memory left\n", recorder->pid);
 		strcat(text, ", as its control group had no memory left");
 	}
+	if (result->end_kind == END_KILLED && result->end_status == SIGSYS && recorder->untold) {
+		say("bugnet: process %d was killed by its seccomp filter\n", recorder->pid);
+		strcat(text, " by its seccomp filter");
+	}
 	fill_request(recorder, &(struct save_reason){.kind = "end", .text = text, .thread = THREAD_NO_PARENT},
 	        request);
 	meta_set_number(&request->meta, META_END_KIND, result->end_kind);
@@ -825,13 +833,13 @@ void recorder_note_exec(struct recorder *recorder)
 }
 
 /* Where no thread could say how: it executed, was let go while its threads waited, or was killed. */
-static void complete_end(
-        const struct recorder *recorder, bool ended, int signal, struct scribe_result *result)
+static void complete_end(struct recorder *recorder, bool ended, int signal, struct scribe_result *result)
 {
-	if (result->end_kind != END_UNKNOWN)
+	recorder->untold = result->end_kind == END_UNKNOWN;
+	if (!recorder->untold)
 		return;
 	result->end_kind = recorder->executed ? END_EXEC : ended ? END_KILLED : END_RELEASED;
-	/* Of all other signals the threads hear. */
+	/* Of all others but a filter's SIGSYS, which is SIGKILL to handlers, the threads hear. */
 	result->end_status = result->end_kind != END_KILLED ? 0 : signal ? signal : SIGKILL;
 }
 
@@ -844,7 +852,7 @@ void recorder_finish(struct recorder *recorder)
 		return;
 	if (recorder->begun) {
 		/* Its parent may be quicker. */
-		bool ended = process_has_ended(recorder->pid, &signal);
+		bool ended = process_has_ended(recorder->pid, recorder->pidfd, &signal);
 		if (is_recording(recorder))
 			write_code(recorder);
 		recorder->finished = true;
@@ -858,6 +866,8 @@ void recorder_finish(struct recorder *recorder)
 			say_damaged(&result);
 		scribe_destroy(recorder->scribe);
 		oom_watch_end(&recorder->oom);
+		if (recorder->pidfd >= 0)
+			close(recorder->pidfd);
 	}
 	recorder->finished = true;
 	code_view_deinit(&recorder->view);

@@ -1,13 +1,9 @@
 #include "record/shadow_plan.h"
 
-#define GIGABYTE     (1ul << 30)
-#define LIBRARIES    (64 * GIGABYTE) /* below the first mapping the kernel made */
-#define LIBRARIES_UP (8 * GIGABYTE)
-#define STACK        (8 * GIGABYTE)
-#define HEAP         (32 * GIGABYTE) /* above the executable */
-#define BELOW        (2 * GIGABYTE)  /* the executable: our segment */
-#define USER_END     0x7ffffffff000ul
-#define FOLD         (1ul << FOLD_BIT)
+#define GIGABYTE (1ul << 30)
+#define BELOW    (2 * GIGABYTE) /* the executable: our segment */
+#define USER_END 0x7ffffffff000ul
+#define FOLD     (1ul << FOLD_BIT)
 
 /*
  * The first distance, and steps to others: none is round, or the same place of different
@@ -101,14 +97,15 @@ static bool is_considerate(const struct shadow_plan *plan, uint64_t distance)
 	return free;
 }
 
-static void add_if_it_fits(struct shadow_plan *plan, const struct maps *maps, uint64_t distance)
+static void add_if_it_fits(
+        struct shadow_plan *plan, const struct maps *maps, unsigned threads, uint64_t distance)
 {
-	if (plan->thread_count < MAX_RECORDED_THREADS && fits(plan, maps, -distance))
+	if (plan->thread_count < threads && fits(plan, maps, -distance))
 		plan->distances[plan->thread_count++] = -distance;
 }
 
 /* Far from each other as long as there is room: memory that comes later then finds room, too. */
-static void choose_distances(struct shadow_plan *plan, const struct maps *maps)
+static void choose_distances(struct shadow_plan *plan, const struct maps *maps, unsigned threads)
 {
 	static const uint64_t steps[] = {WIDE_STEP, STEP, SMALL_STEP};
 
@@ -116,29 +113,46 @@ static void choose_distances(struct shadow_plan *plan, const struct maps *maps)
 	for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		for (uint64_t d = FIRST_DISTANCE; d >= LEAST_DISTANCE; d -= steps[i]) {
 			if (is_considerate(plan, -d))
-				add_if_it_fits(plan, maps, d);
+				add_if_it_fits(plan, maps, threads, d);
 		}
 	}
 	for (uint64_t d = SMALL_STEP; d < USER_END; d += SMALL_STEP)
-		add_if_it_fits(plan, maps, d);
+		add_if_it_fits(plan, maps, threads, d);
 }
 
-void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t library, uint64_t stack,
-        uint64_t low, uint64_t high)
+void shadow_plan(struct shadow_plan *plan, const struct maps *maps, const struct shadow_places *places,
+        const struct shadow_reach *reach, unsigned threads)
 {
-	*plan = (struct shadow_plan){.low_memory = high && high < FOLD};
-	uint64_t top = stack;
+	uint64_t low = places->executable.start, high = places->executable.end, top = places->stack;
+	uint64_t library = places->library, bottom = library;
 
+	*plan = (struct shadow_plan){.low_memory = high && high < FOLD};
 	for (size_t i = 0; i < maps->count; i++) {
-		if (maps->mappings[i].start <= stack && stack < maps->mappings[i].end)
+		if (maps->mappings[i].start <= places->stack && places->stack < maps->mappings[i].end)
 			top = maps->mappings[i].end;
 		plan->low_memory |= maps->mappings[i].start < FOLD;
 	}
-	add_window(plan, top - STACK, top + (1ul << 20));
-	add_window(plan, library > LIBRARIES ? library - LIBRARIES : GIGABYTE, library + LIBRARIES_UP);
+	if (places->segment_count && places->segments[0].start < bottom)
+		bottom = places->segments[0].start; /* the kernel goes on below it */
+	add_window(plan, top - reach->stack, top + (1ul << 20));
+	add_window(plan, bottom > reach->libraries ? bottom - reach->libraries : GIGABYTE,
+	        library + reach->libraries_up);
 	if (high && low >= FOLD)
-		add_window(plan, low - BELOW, high + HEAP);
+		add_window(plan, low, high + reach->heap);
 	if (plan->low_memory)
-		add_window(plan, FOLD - BELOW, FOLD + HEAP);
-	choose_distances(plan, maps);
+		add_window(plan, FOLD, FOLD + (high < FOLD ? high : 0) + reach->heap);
+	for (unsigned i = 0; i < places->segment_count; i++)
+		add_window(plan, places->segments[i].start, places->segments[i].end);
+	choose_distances(plan, maps, threads);
+}
+
+uint64_t shadow_plan_bytes(const struct shadow_plan *plan)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < plan->window_count; i++) {
+		struct range shadow = shadow_range(plan->windows[i], plan->distances[1]);
+		sum += shadow.end - shadow.start;
+	}
+	return sum;
 }

@@ -9,6 +9,24 @@
 #include "record/maps.h"
 #include "target/layout.h"
 
+/* How much room is left around what is there; see shadow_plan. Memory elsewhere gets its shadow when it
+ * comes. */
+struct shadow_reach {
+	uint64_t libraries, libraries_up; /* below and above where the kernel puts mappings */
+	uint64_t stack;                   /* below the stack's top */
+	uint64_t heap;                    /* above the executable, and above the heap's start */
+	uint64_t chunk;                   /* that is added at a time */
+};
+
+/* Where the program has its memory at the start. */
+struct shadow_places {
+	uint64_t library; /* where the kernel puts mappings */
+	uint64_t stack;
+	struct range executable; /* or nothing */
+	struct range segments[MAX_SEGMENTS];
+	unsigned segment_count;
+};
+
 struct shadow_plan {
 	struct range windows[MAX_WINDOWS];
 	unsigned window_count;
@@ -17,11 +35,10 @@ struct shadow_plan {
 	bool low_memory;
 };
 
-/*
- * `library` is an address where the kernel puts mappings, `stack` one of the stack,
- * [low, high) the executable. The segments of our own are inside the windows.
- */
-void shadow_plan(struct shadow_plan *plan, const struct maps *maps, uint64_t library, uint64_t stack,
-        uint64_t low, uint64_t high);
+/* For at most `threads` numbers. The segments of our own are inside the windows. */
+void shadow_plan(struct shadow_plan *plan, const struct maps *maps, const struct shadow_places *places,
+        const struct shadow_reach *reach, unsigned threads);
+/* What the shadow of one thread takes. */
+uint64_t shadow_plan_bytes(const struct shadow_plan *plan);
 
 #endif

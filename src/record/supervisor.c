@@ -183,8 +183,10 @@ static void finish_recording(struct process *process, const struct memory *memor
 	if (process->recorded && refused)
 		fprintf(stderr,
 		        "bugnet: warning: process %d was refused %u thread%s (EAGAIN): "
-		        "at most %d can be recorded at a time\n",
-		        process->pid, refused, refused == 1 ? "" : "s", MAX_RECORDED_THREADS - 1);
+		        "at most %u can be recorded at a time, fewer where 'ulimit -v' or 'ulimit -d' leaves "
+		        "no room\n",
+		        process->pid, refused, refused == 1 ? "" : "s",
+		        space_info(process->space, 0)->thread_count - 1);
 	recorded_process_finish(process->recorded, memory, executed);
 }
 

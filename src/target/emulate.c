@@ -172,7 +172,7 @@ void fix_x87_data(uint64_t at)
 {
 	uint64_t fold = 1ul << FOLD_BIT, data;
 
-	if (!recording() || !info()->low_memory || read_program(&data, at, 8) < 0 || data - fold >= HEAP)
+	if (!recording() || !info()->low_memory || read_program(&data, at, 8) < 0 || data - fold >= LOW_END)
 		return;
 	data -= fold;
 	write_program(at, &data, 8);

@@ -108,13 +108,10 @@ start_entry:
 	lea	stub_image+LAYOUT_PROCESS(%rip), %rdi
 	mov	$LAYOUT_THREADS-LAYOUT_PROCESS+FIRST_THREADS*THREAD_STRIDE, %esi	/* up to the first thread */
 	mov	$3, %edx				/* PROT_READ | PROT_WRITE */
-	mov	$0x4032, %r10d				/* PRIVATE | FIXED | ANONYMOUS | NORESERVE */
-	mov	$-1, %r8
-	xor	%r9d, %r9d
-	mov	$9, %eax				/* mmap */
+	mov	$10, %eax				/* mprotect */
 	syscall
-	cmp	%rdi, %rax
-	jne	1f
+	test	%rax, %rax
+	jnz	1f
 	mov	first_distance(%rip), %rax
 	enter_thread
 	call	start

@@ -186,6 +186,7 @@ struct fault_details {
 #define FLAG_DF          0x400ul
 
 /* memory */
+#define K_PROT_NONE           0
 #define K_PROT_READ           1
 #define K_PROT_WRITE          2
 #define K_PROT_EXEC           4
@@ -196,7 +197,9 @@ struct fault_details {
 #define K_MAP_32BIT           0x40
 #define K_MAP_NORESERVE       0x4000
 #define K_MAP_FIXED_NOREPLACE 0x100000
+#define K_MREMAP_MAYMOVE      1
 #define K_MREMAP_FIXED        2
+#define K_MREMAP_DONTUNMAP    4
 #define K_NR_process_madvise  440
 #define K_NR_mseal            462
 #define K_MADV_DONTNEED       4

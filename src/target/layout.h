@@ -11,6 +11,7 @@
  *     INFO       what the supervisor tells the target                      (r--, memfd)
  *     TABLE      the branch tables                                         (r--, memfd)
  *     PROCESS    struct process; segment 0 only                            (rw-, private)
+ *     BLANK      a page nobody touches: shadows are made of it             (rw-, private)
  *     CHANNEL    mailboxes; segment 0 only                                 (rw-, memfd)
  *     THREADS    one THREAD_STRIDE for each thread, numbered from 1;       (rw-, private)
  *                in other segments only the slots page of each is used
@@ -20,6 +21,9 @@
  *
  * The GS base of thread n is n * THREAD_STRIDE, so that gs:[rip+d], with d
  * leading to THREADS, is the thread's own slots page in the code's own segment.
+ *
+ * What is private is mapped from /dev/zero: to the kernel that is anonymous memory, but maps show a file, so
+ * that programs which look for memory of their own there do not take it for that.
  *
  * While recording it is the distance of the thread's shadow (info.distances), for
  * the program's memory and for these pages alike: a thread's memory then is not at
@@ -36,6 +40,7 @@
 #define LAYOUT_TABLE         0x80000
 #define LAYOUT_PROCESS       0x280000
 #define LAYOUT_PROCESS_BYTES 0x10000
+#define LAYOUT_BLANK         0x3ff000
 #define LAYOUT_CHANNEL       0x400000
 #define LAYOUT_CHANNEL_BYTES 0x200000
 #define LAYOUT_THREADS       0x600000
@@ -83,6 +88,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define BLANK_BYTES          0x1000
 #define MAX_SEGMENTS         2
 #define MAX_RANGES           64
 #define MAX_WINDOWS          6
@@ -193,6 +199,8 @@ struct info {
 	uint32_t code_pieces; /* of the code history, when one last replaced others */
 	uint32_t save_call_count;
 	struct save_call save_calls[MAX_SAVE_CALLS];
+	uint64_t heap;  /* how much of one gets its shadow at once, */
+	uint64_t chunk; /* and of memory anywhere */
 	uint32_t window_count;
 	struct range windows[MAX_WINDOWS]; /* where the program has, or may come to have, memory */
 	/* While recording thread n has its shadow, and its own memory, at this distance; else n *

@@ -357,19 +357,47 @@ bool shadow_covers(uint64_t start, uint64_t end)
 	return false;
 }
 
+/*
+ * Makes what is reserved there memory of the blank page's kind, without a descriptor: the page is copied to
+ * where the kernel likes, and the copy moved and grown, which is one step to everybody else.
+ */
+static bool lay_blank(struct thread *thread, uint64_t start, uint64_t size)
+{
+	uint64_t blank = process()->segments[0].base + LAYOUT_BLANK;
+	uint64_t copy = own_call6(thread, __NR_mremap, blank, BLANK_BYTES, BLANK_BYTES,
+	        K_MREMAP_MAYMOVE | K_MREMAP_DONTUNMAP, 0, 0);
+
+	if (is_error(copy))
+		return false;
+	if (own_call6(thread, __NR_mremap, copy, BLANK_BYTES, size, K_MREMAP_MAYMOVE | K_MREMAP_FIXED, start,
+	            0) == (long)start)
+		return true;
+	own_call2(thread, __NR_munmap, copy, BLANK_BYTES);
+	return false;
+}
+
+/* A filter of the program's may know nothing of mremap: then it is memory like any. */
+static bool lay_anonymous(struct thread *thread, uint64_t start, uint64_t size)
+{
+	return own_call3(thread, __NR_mprotect, start, size, K_PROT_READ | K_PROT_WRITE) == 0 &&
+	       own_call3(thread, __NR_madvise, start, size, K_MADV_DONTDUMP) == 0;
+}
+
 static bool map_range(struct range range)
 {
+	struct thread *thread = current_thread();
 	uint64_t size = range.end - range.start;
 
 	limits_reserve(LIMIT_DATA, (int64_t)size);
-	uint64_t at = own_call6(current_thread(), __NR_mmap, range.start, size, K_PROT_READ | K_PROT_WRITE,
+	uint64_t at = own_call6(thread, __NR_mmap, range.start, size, K_PROT_NONE,
 	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
-	if (at != range.start) {
-		limits_reserve(LIMIT_DATA, -(int64_t)size);
-		return false;
+	if (at == range.start) {
+		if (lay_blank(thread, range.start, size) || lay_anonymous(thread, range.start, size))
+			return true;
+		own_call2(thread, __NR_munmap, range.start, size);
 	}
-	own_call3(current_thread(), __NR_madvise, range.start, size, K_MADV_DONTDUMP);
-	return true;
+	limits_reserve(LIMIT_DATA, -(int64_t)size);
+	return false;
 }
 
 /*
@@ -504,15 +532,13 @@ bool shadow_is_needed(uint64_t address)
 	       (info()->low_memory && read_program(&byte, address & ~FOLD, 1) == 0);
 }
 
-#define CHUNK (1ul << 30)
-
 bool shadow_fault(uint64_t address)
 {
-	uint64_t start = address & -CHUNK;
+	uint64_t chunk = info()->chunk, start = address & -chunk;
 
 	if (address < FOLD || shadow_covers(address, address + 64))
 		return false;
-	return shadow_extend(start, start + CHUNK) ||
+	return shadow_extend(start, start + chunk) ||
 	       shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
 }
 
@@ -522,7 +548,7 @@ bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here)
 
 	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) != STATUS_OK)
 		return false;
-	shadow_extend(0, HEAP); /* most of what is low is there */
+	shadow_extend(0, info()->heap); /* most of what is low is there */
 	if (!cover(address, 32))
 		return false;
 	/* What was stored in memory just now has not come to the shadow. */
@@ -549,7 +575,7 @@ void shadow_start(void)
 	}
 	uint64_t heap = syscall1(__NR_brk, 0) & ~0xffful;
 	if (!shadow_covers(heap, heap + 0x1000))
-		shadow_extend(heap, heap + HEAP);
+		shadow_extend(heap, heap + i->heap);
 }
 
 /* Whole pages are given back to the system; bytes at the edges share theirs with other memory. */

@@ -38,8 +38,8 @@ static void map_segment(const struct segment_layout *segment, int memfd, bool fi
 	if (!first) {
 		map(base, LAYOUT_INFO, K_PROT_READ | K_PROT_EXEC, K_MAP_SHARED, memfd, file);
 		if (!recording())
-			map(base + LAYOUT_THREADS, 2 * THREAD_STRIDE, K_PROT_READ | K_PROT_WRITE,
-			        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE, -1, 0);
+			syscall3(__NR_mprotect, base + LAYOUT_THREADS, 2 * THREAD_STRIDE,
+			        K_PROT_READ | K_PROT_WRITE);
 	}
 	map(base + LAYOUT_INFO, LAYOUT_PROCESS - LAYOUT_INFO, K_PROT_READ, K_MAP_SHARED, memfd,
 	        file + LAYOUT_INFO);

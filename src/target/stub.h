@@ -328,7 +328,7 @@ bool shadow_extend(uint64_t start, uint64_t end);
 bool shadow_fault(uint64_t address);
 /* Is there memory that this could be the shadow of? */
 bool shadow_is_needed(uint64_t address);
-#define HEAP (64ul << 30) /* how far low memory goes, as a rule */
+#define LOW_END (64ul << 30) /* how far low memory goes, as a rule */
 /* There is low memory, whose shadow is folded, or a stack in it. The state is complete in thread.regs. */
 bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here);
 /* What an instruction loads or stores that the stub performs: recorded while recording. 0 or -EFAULT. */

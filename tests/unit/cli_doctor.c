@@ -74,10 +74,10 @@ static struct finding with_limit(int resource, rlim_t value, void (*check)(struc
 static void low_limits(void **state)
 {
 	(void)state;
-	struct finding finding = with_limit(RLIMIT_AS, 1ul << 30, check_address_space);
+	struct finding finding = with_limit(RLIMIT_AS, 1ul << 29, check_address_space);
 
 	assert_int_equal(finding.result, CHECK_FAIL);
-	assert_string_equal(finding.what, "limited to 1024 MB");
+	assert_string_equal(finding.what, "limited to 512 MB");
 	assert_non_null(strstr(finding.mend, "ulimit -v unlimited"));
 	assert_int_equal(with_limit(RLIMIT_AS, 1ul << 33, check_address_space).result, CHECK_OK);
 	assert_int_equal(with_limit(RLIMIT_FSIZE, 1 << 20, check_file_size).result, CHECK_FAIL);

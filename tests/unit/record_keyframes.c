@@ -53,7 +53,8 @@ static int begin(void **state)
 	space.segments[0].memory = calloc(1, LAYOUT_INFO + sizeof(struct info));
 	space.segments[0].layout = (struct segment_layout){.base = 0x1000000};
 	space_info(&space, 0)->distances[NUMBER] = (uint64_t)slots - 0x1000000 - LAYOUT_THREADS;
-	process = (struct keyframe_process){.pid = getpid(), .memory = &memory, .space = &space};
+	process = (struct keyframe_process){
+	        .pid = getpid(), .memory = &memory, .space = &space, .numbers = MAX_RECORDED_THREADS};
 	process.logs = mmap(
 	        NULL, LOGS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	process.recorder = recorder_create(&options, why, sizeof why);

@@ -16,15 +16,43 @@
 
 static const struct range sanitizer[] = {{0x7fff8000, 0x10007fff8000}, {0x600000000000, 0x640000000000}};
 
+#define MEGABYTE (1ul << 20)
+#define SEGMENT  (512 * MEGABYTE)
+
+static const struct shadow_reach wide = {.libraries = 65536 * MEGABYTE,
+        .libraries_up = 8192 * MEGABYTE,
+        .stack = 8192 * MEGABYTE,
+        .heap = 32768 * MEGABYTE};
+static const struct shadow_reach narrow = {.libraries = 64 * MEGABYTE,
+        .libraries_up = 16 * MEGABYTE,
+        .stack = 8 * MEGABYTE,
+        .heap = 32 * MEGABYTE};
+
+/* With segments where they are put: below the libraries, and below the executable. */
+static void plan_for(struct shadow_plan *plan, uint64_t library, uint64_t stack, uint64_t low,
+        const struct shadow_reach *reach)
+{
+	uint64_t fold = low < 1ul << FOLD_BIT ? 1ul << FOLD_BIT : 0, near = (low | fold) - SEGMENT;
+	struct shadow_places places = {.library = library,
+	        .stack = stack,
+	        .executable = {low, low + MEGABYTE},
+	        .segments = {{library - SEGMENT, library},
+	                {near - 16 * MEGABYTE, near + SEGMENT - 16 * MEGABYTE}},
+	        .segment_count = 2};
+	struct maps maps = {0};
+
+	shadow_plan(plan, &maps, &places, reach, MAX_RECORDED_THREADS);
+}
+
 /* As the kernel places them: 28 bits of pages for the libraries and the executable, 22 for the stack. */
-static void random_plan(struct shadow_plan *plan, struct rng *random, bool high)
+static void random_plan(
+        struct shadow_plan *plan, struct rng *random, bool high, const struct shadow_reach *reach)
 {
 	uint64_t stack = 0x7fffffffe000ul - rng_next(random) % (1ul << 34);
 	uint64_t library = stack - (1ul << 30) - rng_next(random) % (1ul << 40);
 	uint64_t low = high ? HIGH_FIRST + (rng_next(random) % (1ul << 40) & ~0xffful) : 0x400000;
-	struct maps maps = {0};
 
-	shadow_plan(plan, &maps, library & ~0xffful, stack & ~0xffful, low, low + (1 << 20));
+	plan_for(plan, library & ~0xffful, stack & ~0xffful, low, reach);
 }
 
 static bool overlap(struct range a, struct range b)
@@ -53,7 +81,7 @@ static void test_room_for_all(void **state)
 
 	(void)state;
 	for (unsigned n = 0; n < LAYOUTS; n++) {
-		random_plan(&plan, &random, n & 1);
+		random_plan(&plan, &random, n & 1, n & 2 ? &wide : &narrow);
 		assert_int_equal(plan.thread_count, MAX_RECORDED_THREADS);
 		for (unsigned thread = 1; thread < plan.thread_count; thread++) {
 			assert_int_equal(plan.distances[thread] & 63, 0);
@@ -68,7 +96,6 @@ static void test_windows_are_apart(void **state)
 {
 	struct rng random = rng_stream(3, 0);
 	struct shadow_plan plan;
-	struct maps maps = {0};
 
 	(void)state;
 	for (unsigned n = 0; n < LAYOUTS; n++) {
@@ -76,7 +103,7 @@ static void test_windows_are_apart(void **state)
 		uint64_t library = stack - (1ul << 30) - rng_next(&random) % (1ul << 37);
 		uint64_t low = (library + rng_next(&random) % (1ul << 24)) & ~0xffful;
 
-		shadow_plan(&plan, &maps, library & ~0xffful, stack & ~0xffful, low, low + (1 << 20));
+		plan_for(&plan, library & ~0xffful, stack & ~0xffful, low, n & 1 ? &wide : &narrow);
 		for (unsigned i = 0; i < plan.window_count; i++) {
 			for (unsigned k = 0; k < i; k++)
 				assert_false(overlap(plan.windows[i], plan.windows[k]));
@@ -86,6 +113,30 @@ static void test_windows_are_apart(void **state)
 	}
 }
 
+static bool covers(const struct shadow_plan *plan, uint64_t address)
+{
+	for (unsigned i = 0; i < plan->window_count; i++) {
+		if (address >= plan->windows[i].start && address < plan->windows[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* However little room there is, what is there has a shadow, and so have our own segments. */
+static void test_narrow(void **state)
+{
+	uint64_t library = 0x7f5516244000, stack = 0x7ffd59c26000, low = 0x560949620000;
+	struct shadow_plan plan;
+
+	(void)state;
+	plan_for(&plan, library, stack, low, &narrow);
+	assert_true(covers(&plan, library) && covers(&plan, library - SEGMENT));
+	assert_true(covers(&plan, stack) && covers(&plan, low) && covers(&plan, low - SEGMENT));
+	assert_true(shadow_plan_bytes(&plan) < 3 * SEGMENT);
+	plan_for(&plan, library, stack, low, &wide);
+	assert_true(shadow_plan_bytes(&plan) > 100 * (1ul << 30));
+}
+
 static void test_room_for_sanitizers(void **state)
 {
 	struct rng random = rng_stream(2, 0);
@@ -93,7 +144,7 @@ static void test_room_for_sanitizers(void **state)
 
 	(void)state;
 	for (unsigned n = 0; n < LAYOUTS; n++) {
-		random_plan(&plan, &random, true);
+		random_plan(&plan, &random, true, &wide);
 		for (unsigned thread = 1; thread <= SANITIZED; thread++) {
 			for (unsigned i = 0; i < plan.window_count; i++) {
 				struct range own = shadow_range(plan.windows[i], plan.distances[thread]);
@@ -109,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_room_for_all),
 	        cmocka_unit_test(test_windows_are_apart),
+	        cmocka_unit_test(test_narrow),
 	        cmocka_unit_test(test_room_for_sanitizers),
 	};
 

@@ -2,12 +2,17 @@
 #define _GNU_SOURCE
 #include <assert.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static volatile int zero;
@@ -77,6 +82,21 @@ static void killed(int waiting)
 		zero += 0;
 }
 
+static void filtered(void)
+{
+	struct sock_filter filter[] = {
+	        {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(struct seccomp_data, nr)},
+	        {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_getppid},
+	        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS},
+	        {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+	};
+	struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+	getppid();
+}
+
 static int number_of(const char *name)
 {
 	for (int i = 1; i < 32; i++) {
@@ -134,5 +154,7 @@ int main(int argc, char **argv)
 		killed(0);
 	else if (!strcmp(how, "killed-waiting"))
 		killed(1);
+	else if (!strcmp(how, "filtered"))
+		filtered();
 	return small[0] & 0;
 }
