@@ -180,6 +180,22 @@ static void tell_apart(const struct maps *maps, struct segment_layout layouts[2]
 		layouts[0].base = lower;
 }
 
+/* The parts of our memory in the target: segments, then shadows of the first thread. */
+static unsigned part_count(const struct placement *placement)
+{
+	return placement->count + placement->shadow.window_count;
+}
+
+static struct range part(const struct placement *placement, unsigned number)
+{
+	const struct shadow_plan *shadow = &placement->shadow;
+	const struct segment_layout *layout = &placement->layouts[number];
+
+	if (number < placement->count)
+		return (struct range){layout->base, layout->base + layout->size};
+	return shadow_range(shadow->windows[number - placement->count], shadow->distances[1]);
+}
+
 /* An address of the program's first stack: where it is now it may have switched to another. */
 static uint64_t stack_of(const struct tracee *tracee)
 {
@@ -191,7 +207,7 @@ static uint64_t stack_of(const struct tracee *tracee)
 static bool plan_placement(const struct tracee *tracee, const struct maps *maps, uint64_t vdso,
         const struct cache_size *size, bool record, struct placement *placement)
 {
-	uint64_t low, high, logs = record ? MAX_RECORDED_THREADS * LOG_STRIDE : 0;
+	uint64_t low, high, logs = record ? LOGS_BYTES : 0;
 	/* While recording a thread's memory is part of its shadow. */
 	uint64_t threads = record ? 1 : size->threads;
 
@@ -217,7 +233,14 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 	placement->file_size = space_plan(
 	        placement->layouts, placement->count, threads, size->code, size->reserved_code, logs);
 	if (record) {
-		shadow_plan(&placement->shadow, maps, hint, stack_of(tracee), low, high);
+		struct shadow_places places = {.library = hint,
+		        .stack = stack_of(tracee),
+		        .low = low,
+		        .high = high,
+		        .segment_count = placement->count};
+		for (unsigned i = 0; i < placement->count; i++)
+			places.segments[i] = part(placement, i);
+		shadow_plan(&placement->shadow, maps, &places);
 		placement->threads = placement->shadow.thread_count;
 	}
 	return true;
@@ -287,22 +310,6 @@ static int64_t map_exactly(struct tracee *tracee, struct range range, int protec
 	return at == (int64_t)range.start ? 0 : at < 0 ? at : -EEXIST;
 }
 
-/* The parts of our memory in the target: segments, then shadows of the first thread. */
-static unsigned part_count(const struct placement *placement)
-{
-	return placement->count + placement->shadow.window_count;
-}
-
-static struct range part(const struct placement *placement, unsigned number)
-{
-	const struct shadow_plan *shadow = &placement->shadow;
-	const struct segment_layout *layout = &placement->layouts[number];
-
-	if (number < placement->count)
-		return (struct range){layout->base, layout->base + layout->size};
-	return shadow_range(shadow->windows[number - placement->count], shadow->distances[1]);
-}
-
 static int map_in_target(struct tracee *tracee, const struct placement *placement, int target_fd)
 {
 	unsigned count = part_count(placement), mapped = 0;
@@ -366,6 +373,10 @@ static void fill_info(struct space *space, const struct placement *placement, co
 		info->low_memory = shadow->low_memory;
 		info->window_count = shadow->window_count;
 		memcpy(info->windows, shadow->windows, sizeof info->windows);
+		info->windowed = shadow->windowed;
+		info->home_count = shadow->home_count;
+		memcpy(info->homes, shadow->homes, sizeof info->homes);
+		info->home_step = shadow->home_step;
 		memcpy(info->distances, shadow->distances, sizeof info->distances);
 		info->first_distance = shadow->distances[1];
 	}

@@ -16,7 +16,6 @@
 #define MILLISECOND UINT64_C(1000000)
 #define NUMBER      1 /* of the thread */
 #define INTERVAL    UINT64_C(1000000)
-#define LOGS_BYTES  (MAX_RECORDED_THREADS * LOG_STRIDE)
 
 static char path[] = "/tmp/bugnet-keyframes-XXXXXX";
 static char *arguments[] = {"program", NULL};
@@ -30,7 +29,7 @@ static struct stragglers stragglers;
 
 static struct log *log_of(unsigned number)
 {
-	return (struct log *)(process.logs + number * LOG_STRIDE);
+	return (struct log *)(process.logs + log_offset(number));
 }
 
 static int begin(void **state)
@@ -75,6 +74,7 @@ static int end(void **state)
 /* A thread with nothing executed since its keyframe. Nobody has this tid, so it cannot be stopped. */
 static void begin_thread(uint32_t id)
 {
+	((struct logs_head *)process.logs)->highest = NUMBER;
 	*log_of(NUMBER) = (struct log){.id = id, .tid = 0x3fffffff, .due = INTERVAL, .unwatched = 1};
 	slots[SLOT_POSITION] = 0;
 }
