@@ -238,8 +238,12 @@ static void print_sizes(const struct summary *summary, FILE *out)
 static void print_threads(const struct summary *summary, FILE *out)
 {
 	const struct recording *recording = summary->recording;
+	uint64_t unrecorded;
 
-	fprintf(out, "\nthreads: %zu\n", recording->thread_count);
+	fprintf(out, "\nthreads: %zu", recording->thread_count);
+	if (meta_number(&recording->meta, META_UNRECORDED, &unrecorded))
+		fprintf(out, "; %" PRIu64 " ran unrecorded, for want of room", unrecorded);
+	fputc('\n', out);
 	if (!recording->thread_count)
 		return;
 	fprintf(out, "%6s %8s  %-16s %18s %10s  %s\n", "thread", "tid", "name", "instructions", "keyframes",
@@ -398,6 +402,7 @@ static void json_save(struct json *json, const struct meta *meta)
 {
 	json_meta_number(json, "ring", meta, META_RING);
 	json_meta_number(json, "dropped_instructions", meta, META_DROPPED);
+	json_meta_number(json, "unrecorded_threads", meta, META_UNRECORDED);
 	if (!meta_text(meta, META_SAVE_KIND))
 		return;
 	json_open(json, "saved", '{');

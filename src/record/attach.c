@@ -274,7 +274,7 @@ void attachment_describe(const struct attachment *attachment, struct space *spac
 
 	for (uint32_t i = 0; i < attachment->count; i++) {
 		const struct attached_thread *thread = &attachment->items[i];
-		struct adoption *adoption = (struct adoption *)(logs + (i + 1) * LOG_STRIDE + LOG_DATA);
+		struct adoption *adoption = (struct adoption *)(logs + log_offset(i + 1) + LOG_DATA);
 		*adoption = (struct adoption){.mask = thread->mask,
 		        .program_gs = thread->registers.gs_base,
 		        .registers = registers_from_user(&thread->registers)};
@@ -310,7 +310,7 @@ void attachment_finish(struct attachment *attachment, const struct space *space,
 	for (uint32_t i = 1; i < attachment->count; i++) {
 		struct attached_thread *thread = &attachment->items[i];
 		uint64_t distance =
-		        ((const struct adoption *)(logs + (i + 1) * LOG_STRIDE + LOG_DATA))->distance;
+		        ((const struct adoption *)(logs + log_offset(i + 1) + LOG_DATA))->distance;
 		thread->adopted = distance != 0;
 		if (distance) {
 			thread->registers.rax = distance;

@@ -15,6 +15,7 @@
 #include "record/attach.h"
 #include "record/inject.h"
 #include "record/limits.h"
+#include "record/shadows.h"
 #include "record/tracee.h"
 #include "record/user_registers.h"
 #include "record/vector.h"
@@ -147,16 +148,30 @@ static void unmap(struct tracee *tracee, struct range range)
 	tracee_syscall(tracee, SYS_munmap, range.start, range.end - range.start, 0, 0, 0, 0);
 }
 
-static void unmap_shadows(
-        struct tracee *tracee, const struct space *space, const struct process_memory *memory)
+struct shadow_list {
+	VECTOR(struct range) ranges;
+};
+
+static bool list_shadow(void *context, struct range range)
 {
-	for (uint32_t number = 1; number < memory->threads_ready; number++) {
-		if (memory->unfit_bits[number / 64] >> (number & 63) & 1)
-			continue;
-		for (uint32_t i = 0; i < memory->window_count; i++)
-			unmap(tracee,
-			        shadow_range(memory->windows[i], space_info(space, 0)->distances[number]));
-	}
+	struct shadow_list *list = context;
+
+	vector_push(&list->ranges, range);
+	return true;
+}
+
+/* Sparse shadows say themselves where they are: all are listed before the first is gone. */
+static void unmap_shadows(struct tracee *tracee, const struct space *space, const struct memory *memory,
+        const struct process_memory *ours)
+{
+	struct shadow_list list = {0};
+
+	shadows_each(memory, space, ours, list_shadow, &list);
+	for (uint32_t i = 0; i < list.ranges.count; i++)
+		unmap(tracee, list.ranges.items[i]);
+	for (uint32_t i = 0; i < ours->fence_count; i++)
+		unmap(tracee, ours->fences[i]);
+	vector_free(&list.ranges);
 }
 
 static bool all_are_out(
@@ -195,19 +210,16 @@ static bool clean_up(
         const struct attachment *threads, struct memory *memory, struct space *space, bool orphaned)
 {
 	static struct process_memory ours;
-	off_t at = (off_t)(space->segments[0].layout.base + LAYOUT_PROCESS);
 	struct tracee tracee;
 
-	if (pread(memory->mem_fd, &ours, sizeof ours, at) != sizeof ours ||
-	        (space->mode == TRANSLATE_RECORD && ours.threads_ready > MAX_RECORDED_THREADS) ||
-	        ours.window_count > PROCESS_WINDOWS ||
+	if (!shadows_read(memory, space, &ours) ||
 	        tracee_init(&tracee, threads->pid, memory->mem_fd, inject_vdso(threads->pid)) < 0)
 		return false;
 	tracee.registers = threads->items[0].registers;
 	give_signals_back(&tracee, space, orphaned);
 	give_pages_back(&tracee, space, memory); /* an orphan's were given back by its own threads */
 	if (space->mode == TRANSLATE_RECORD)
-		unmap_shadows(&tracee, space, &ours);
+		unmap_shadows(&tracee, space, memory, &ours);
 	for (unsigned i = 0; i < space->segment_count; i++) {
 		const struct segment_layout *layout = &space->segments[i].layout;
 		unmap(&tracee, (struct range){layout->base, layout->base + layout->size});

@@ -146,7 +146,8 @@ static void tell_standing(
 	hold->stepped = HOLD_NOBODY;
 	hold->others = false;
 	hold->next_look = UINT64_MAX;
-	tell(hold, &event, sizeof event);
+	tell(hold, &event,
+	        offsetof(struct hold_event, threads) + event.thread_count * sizeof event.threads[0]);
 }
 
 static void tell_end(struct hold *hold, pid_t pid, bool waits)
@@ -158,7 +159,7 @@ static void tell_end(struct hold *hold, pid_t pid, bool waits)
 	hold->ended = true;
 	hold->holding = false;
 	hold->next_look = UINT64_MAX;
-	tell(hold, &event, sizeof event);
+	tell(hold, &event, offsetof(struct hold_event, threads));
 }
 
 void hold_ended(struct hold *hold, pid_t pid)

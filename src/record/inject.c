@@ -218,7 +218,7 @@ static bool plan_placement(const struct tracee *tracee, const struct maps *maps,
 {
 	unsigned recorded =
 	        size->threads < MAX_RECORDED_THREADS ? (unsigned)size->threads : MAX_RECORDED_THREADS;
-	uint64_t low, high, logs = record ? recorded * LOG_STRIDE : 0;
+	uint64_t low, high, logs = record ? log_offset(recorded) : 0;
 	/* While recording a thread's memory is part of its shadow. */
 	uint64_t threads = record ? 1 : size->threads;
 
@@ -486,6 +486,10 @@ static void fill_info(struct space *space, const struct placement *placement, co
 		info->chunk = placement->reach.chunk;
 		info->window_count = shadow->window_count;
 		memcpy(info->windows, shadow->windows, sizeof info->windows);
+		info->windowed = shadow->windowed;
+		info->home_count = shadow->home_count;
+		memcpy(info->homes, shadow->homes, sizeof info->homes);
+		info->home_step = shadow->home_step;
 		memcpy(info->distances, shadow->distances, sizeof info->distances);
 		info->first_distance = shadow->distances[1];
 	}

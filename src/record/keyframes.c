@@ -174,9 +174,9 @@ void keyframes_look(struct keyframe_watch *watch, const struct keyframe_process 
 {
 	recorder_look_begins(process->recorder);
 	watch->next = now + LOOK_MOST;
-	for (unsigned i = 1; i < process->numbers; i++) {
+	for (unsigned i = 1; i < logs_end(process->logs, process->numbers); i++) {
 		struct keyframe_thread *thread = &watch->threads[i];
-		struct log *log = (struct log *)(process->logs + i * LOG_STRIDE);
+		struct log *log = (struct log *)(process->logs + log_offset(i));
 		if (!log->tid)
 			continue;
 		if (now >= thread->next || thread->id != log->id || has_come_back(thread, log))

@@ -28,7 +28,7 @@ struct keyframe_process {
 	pid_t pid;
 	const struct memory *memory;
 	const struct space *space;
-	uint8_t *logs; /* by thread number, LOG_STRIDE each */
+	uint8_t *logs; /* by thread number, see log_offset */
 	unsigned numbers;
 	struct recorder *recorder;
 };

@@ -15,6 +15,7 @@
 
 #include "record/pages.h"
 #include "record/process_facts.h"
+#include "record/shadows.h"
 #include "recording/amount.h"
 
 #define SUFFIX ".bug"
@@ -196,7 +197,7 @@ struct recorded_process *recorded_process_create(struct recorder *recorder,
 	        .child = child,
 	        .options = child ? &child->options : options,
 	        .logs = logs,
-	        .numbers = (unsigned)(first->logs_size / LOG_STRIDE),
+	        .numbers = log_numbers(first->logs_size),
 	        .budget = {.most_slowdown = options->slowdown, .most_memory = options->memory},
 	        .interval = options->interval ? options->interval : UINT64_MAX};
 	recorder_begin(recorder, pid, space);
@@ -209,16 +210,22 @@ struct recorded_process *recorded_process_create(struct recorder *recorder,
 
 /* ---- logs ---- */
 
+static struct log *log_of(const struct recorded_process *recorded, uint64_t number)
+{
+	return (struct log *)(recorded->logs + log_offset(number));
+}
+
 /* `came`: how far the thread is at least, or 0. Read before the events, since others may be adding to their
  * logs where the process ends. */
-static void take_log(struct recorded_process *recorded, struct log *log, unsigned reason, uint64_t came)
+static void take_log(struct recorded_process *recorded, uint64_t number, unsigned reason, uint64_t came)
 {
+	struct log *log = log_of(recorded, number);
 	uint64_t position = __atomic_load_n(&log->position, __ATOMIC_ACQUIRE);
 	uint64_t used = __atomic_load_n(&log->used, __ATOMIC_ACQUIRE);
 
 	position = came > position ? came : position;
 	recorder_log(recorded->recorder, log, (const uint8_t *)log + LOG_DATA,
-	        used < LOG_STRIDE - LOG_DATA ? used : 0, position, reason);
+	        used < log_room(number) ? used : 0, position, reason);
 	log->used = 0;
 	if (reason == LOG_ENDED) {
 		log->tid = 0;
@@ -229,9 +236,9 @@ static void take_log(struct recorded_process *recorded, struct log *log, unsigne
 
 enum status recorded_process_log(struct recorded_process *recorded, uint64_t number, unsigned reason)
 {
-	if (!recorded || !recorded->logs || number >= recorded->numbers)
+	if (!recorded || !recorded->logs || !number || number >= recorded->numbers)
 		return STATUS_RELEASE;
-	take_log(recorded, (struct log *)(recorded->logs + number * LOG_STRIDE), reason, 0);
+	take_log(recorded, number, reason, 0);
 	return STATUS_OK;
 }
 
@@ -249,8 +256,9 @@ void recorded_process_places(
         struct recorded_process *recorded, const struct memory *memory, struct process_places *places)
 {
 	places->count = 0;
-	for (unsigned i = 0; recorded && recorded->logs && i < recorded->numbers; i++) {
-		const struct log *log = (const struct log *)(recorded->logs + i * LOG_STRIDE);
+	for (unsigned i = 1; recorded && recorded->logs && i < logs_end(recorded->logs, recorded->numbers);
+	        i++) {
+		const struct log *log = log_of(recorded, i);
 		struct keyframe_process threads = threads_of(recorded, memory);
 		struct process_place place = {.id = log->id,
 		        .tid = log->tid,
@@ -289,7 +297,7 @@ void recorded_process_look(struct recorded_process *recorded, const struct memor
 static void want_keyframes(struct recorded_process *recorded, uint64_t now)
 {
 	recorder_want_keyframes(recorded->recorder);
-	for (unsigned i = 0; i < recorded->numbers; i++)
+	for (unsigned i = 1; i < logs_end(recorded->logs, recorded->numbers); i++)
 		recorded->keyframes.threads[i].next = 0;
 	recorded->keyframes.next = now;
 }
@@ -342,11 +350,6 @@ bool recorded_process_is_saving(const struct recorded_process *recorded)
 	return recorded && recorded->wishes.count;
 }
 
-static struct log *log_of(const struct recorded_process *recorded, unsigned number)
-{
-	return (struct log *)(recorded->logs + number * LOG_STRIDE);
-}
-
 /* What the thread has logged and nobody has taken; it may be adding to that. */
 static struct save_thread peek(
         struct recorded_process *recorded, const struct memory *memory, unsigned number)
@@ -359,7 +362,7 @@ static struct save_thread peek(
 	if (!memory || !keyframes_waits(&threads, number, &thread.position))
 		thread.position = __atomic_load_n(&log->position, __ATOMIC_ACQUIRE);
 	uint64_t used = __atomic_load_n(&log->used, __ATOMIC_ACQUIRE);
-	if (used < LOG_STRIDE - LOG_DATA)
+	if (used < log_room(number))
 		buffer_bytes(&thread.events, (const uint8_t *)log + LOG_DATA, used);
 	if (thread.events.failed)
 		abort();
@@ -411,7 +414,7 @@ static void fulfil(struct recorded_process *recorded, const struct memory *memor
 
 	if (!request)
 		abort();
-	for (unsigned i = 0; i < recorded->numbers; i++) {
+	for (unsigned i = 1; i < logs_end(recorded->logs, recorded->numbers); i++) {
 		if (log_of(recorded, i)->tid)
 			vector_push(&request->threads, peek(recorded, memory, i));
 	}
@@ -447,7 +450,7 @@ static bool are_ready(struct recorded_process *recorded, const struct memory *me
 	struct keyframe_process threads = threads_of(recorded, memory);
 	uint64_t position;
 
-	for (unsigned i = 0; i < recorded->numbers; i++) {
+	for (unsigned i = 1; i < logs_end(recorded->logs, recorded->numbers); i++) {
 		struct log *log = log_of(recorded, i);
 		if (log->tid && !recorder_is_fresh(recorded->recorder, log) &&
 		        !keyframes_waits(&threads, i, &position))
@@ -483,7 +486,7 @@ static uint64_t executed_by(struct recorded_process *recorded, const struct memo
 	uint64_t sum = recorded->ended_executed, position;
 	uint32_t parked;
 
-	for (unsigned i = 0; i < recorded->numbers; i++) {
+	for (unsigned i = 1; i < logs_end(recorded->logs, recorded->numbers); i++) {
 		if (log_of(recorded, i)->tid && keyframes_place(&threads, i, &position, &parked))
 			sum += position;
 	}
@@ -534,24 +537,31 @@ static uint64_t own_memory(void)
 	return pages * CODE_PAGE;
 }
 
-static bool shadow_memory(struct recorded_process *recorded, const struct memory *memory, uint64_t *sum)
+struct pages_sum {
+	const struct memory *memory;
+	uint64_t bytes;
+};
+
+static bool add_pages(void *context, struct range range)
+{
+	struct pages_sum *sum = context;
+	uint64_t bytes;
+
+	if (!pages_bytes(sum->memory, range.start, range.end, &bytes))
+		return false;
+	sum->bytes += bytes;
+	return true;
+}
+
+static bool shadow_memory(struct recorded_process *recorded, const struct memory *memory, uint64_t *bytes)
 {
 	static struct process_memory ours;
-	const struct info *info = space_info(recorded->space, 0);
-	uint64_t at = recorded->space->segments[0].layout.base + LAYOUT_PROCESS, bytes;
+	struct pages_sum sum = {.memory = memory};
+	bool told = shadows_read(memory, recorded->space, &ours) &&
+	            shadows_each(memory, recorded->space, &ours, add_pages, &sum);
 
-	*sum = 0;
-	if (pread(memory->mem_fd, &ours, sizeof ours, (off_t)at) != sizeof ours)
-		return false;
-	for (uint32_t number = 1; number < ours.threads_ready && number < recorded->numbers; number++) {
-		for (uint32_t i = 0; i < ours.window_count && i < PROCESS_WINDOWS; i++) {
-			struct range range = shadow_range(ours.windows[i], info->distances[number]);
-			if (!pages_bytes(memory, range.start, range.end, &bytes))
-				return false;
-			*sum += bytes;
-		}
-	}
-	return true;
+	*bytes = sum.bytes;
+	return told;
 }
 
 static void look_at_memory(struct recorded_process *recorded, const struct memory *memory, uint64_t now)
@@ -637,7 +647,7 @@ static unsigned count_threads(const struct recorded_process *recorded)
 {
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < recorded->numbers; i++)
+	for (unsigned i = 1; i < logs_end(recorded->logs, recorded->numbers); i++)
 		count += log_of(recorded, i)->tid != 0;
 	return count;
 }
@@ -677,22 +687,27 @@ static uint64_t came_to(struct recorded_process *recorded, const struct memory *
 	return position - (position && !parked);
 }
 
+void recorded_process_note_unrecorded(struct recorded_process *recorded, uint32_t threads)
+{
+	recorder_note_unrecorded(recorded->recorder, threads);
+}
+
 void recorded_process_finish(struct recorded_process *recorded, const struct memory *memory, bool executed)
 {
 	if (!recorded || !recorded->logs)
 		return;
 	fulfil_all(recorded, NULL);
-	for (unsigned i = 0; i < recorded->numbers; i++) {
+	for (unsigned i = 1; i < logs_end(recorded->logs, recorded->numbers); i++) {
 		struct log *log = log_of(recorded, i);
 		if (log->tid)
-			take_log(recorded, log, LOG_ENDED, came_to(recorded, memory, i));
+			take_log(recorded, i, LOG_ENDED, came_to(recorded, memory, i));
 	}
 	if (executed)
 		recorder_note_exec(recorded->recorder);
 	if (recorded->shown.time)
 		progress_clear();
 	recorder_finish(recorded->recorder);
-	munmap(recorded->logs, recorded->numbers * LOG_STRIDE);
+	munmap(recorded->logs, log_offset(recorded->numbers));
 	recorded->logs = NULL;
 }
 

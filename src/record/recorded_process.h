@@ -84,6 +84,9 @@ enum budget_advice recorded_process_look_at_costs(
 void recorded_process_tell(
         struct recorded_process *recorded, const struct memory *memory, char *text, size_t size);
 
+/* So many threads were not recorded, or not to their ends. */
+void recorded_process_note_unrecorded(struct recorded_process *recorded, uint32_t threads);
+
 /*
  * The process ends, or has ended: what its threads left is all there will be. `executed`: by execve.
  * `memory`: it is about to end, and threads that run can be asked how far they are; else NULL.

@@ -24,7 +24,7 @@
 #include "recording/names.h"
 #include "recording/progress.h"
 
-#define THREADS_MAXIMUM   (4 * MAX_RECORDED_THREADS) /* at a time; more are somebody's mistake */
+#define THREADS_MAXIMUM   (2 * MAX_RECORDED_THREADS) /* at a time; more are somebody's mistake */
 #define ENDED_REMEMBERED  64
 #define STRETCH_LARGE     (UINT64_C(32) << 20)  /* bytes of events after which a keyframe is due */
 #define STRETCH_SMALL     (UINT64_C(1) << 20)   /* and that may be had however many threads there are, */
@@ -63,7 +63,8 @@ struct recorded_thread {
 };
 
 struct recorder {
-	bool executed; /* the process ended by execve */
+	bool executed;       /* the process ended by execve */
+	uint32_t unrecorded; /* threads that were not recorded, or not to their ends */
 	const struct recorder_options *options;
 	pid_t pid;
 	bool begun, finished;
@@ -77,7 +78,8 @@ struct recorder {
 	int pidfd;                 /* or -1 */
 	uint32_t checksums_wanted; /* files of the code log whose checksum was ordered */
 	VECTOR(struct recorded_thread) threads;
-	uint32_t ended[ENDED_REMEMBERED]; /* ids of the last threads that ended, + 1 */
+	uint32_t places[MAX_RECORDED_THREADS]; /* where among them the one with such an id was last */
+	uint32_t ended[ENDED_REMEMBERED];      /* ids of the last threads that ended, + 1 */
 	uint32_t ended_count;
 	uint32_t look_low;   /* pieces that had replaced others when the look at the threads began */
 	uint32_t unseen_low; /* threads that nobody has seen yet run code as of these, or later */
@@ -378,14 +380,21 @@ static bool has_ended(const struct recorder *recorder, uint32_t id)
 /* NULL: it has ended; or there are too many, which no program can have. */
 static struct recorded_thread *find_thread(struct recorder *recorder, uint32_t id)
 {
+	uint32_t *place = &recorder->places[id % MAX_RECORDED_THREADS];
+
+	if (*place < recorder->threads.count && recorder->threads.items[*place].id == id)
+		return &recorder->threads.items[*place];
 	for (uint32_t i = 0; i < recorder->threads.count; i++) {
-		if (recorder->threads.items[i].id == id)
-			return &recorder->threads.items[i];
+		if (recorder->threads.items[i].id != id)
+			continue;
+		*place = i;
+		return &recorder->threads.items[i];
 	}
 	if (recorder->threads.count >= THREADS_MAXIMUM || has_ended(recorder, id))
 		return NULL;
 	struct recorded_thread thread = {.id = id, .since = now(), .low = recorder->unseen_low};
-	return &recorder->threads.items[vector_push(&recorder->threads, thread)];
+	*place = vector_push(&recorder->threads, thread);
+	return &recorder->threads.items[*place];
 }
 
 static void forget_thread(struct recorder *recorder, struct recorded_thread *thread)
@@ -599,6 +608,8 @@ static enum recording_status write_end(struct recorder *recorder, const struct s
 	meta_set_number(&meta, META_DURATION, now() - nanoseconds(&recorder->start));
 	meta_set_number(&meta, META_END_KIND, result->end_kind);
 	meta_set_number(&meta, META_END_STATUS, (uint64_t)(int64_t)result->end_status);
+	if (recorder->unrecorded)
+		meta_set_number(&meta, META_UNRECORDED, recorder->unrecorded);
 	enum recording_status status = meta_write(&recorder->writer, &meta);
 	meta_deinit(&meta);
 	return status;
@@ -821,11 +832,18 @@ static void save_at_end(struct recorder *recorder, const struct scribe_result *r
 	        request);
 	meta_set_number(&request->meta, META_END_KIND, result->end_kind);
 	meta_set_number(&request->meta, META_END_STATUS, (uint64_t)(int64_t)result->end_status);
+	if (recorder->unrecorded)
+		meta_set_number(&request->meta, META_UNRECORDED, recorder->unrecorded);
 	say_when_done(recorder, request);
 	scribe_save(recorder->scribe, request);
 }
 
 /* ---- the end ---- */
+
+void recorder_note_unrecorded(struct recorder *recorder, uint32_t threads)
+{
+	recorder->unrecorded += threads;
+}
 
 void recorder_note_exec(struct recorder *recorder)
 {

@@ -140,6 +140,9 @@ void recorder_code(struct recorder *recorder, uint32_t thread, uint64_t position
 /* Nothing is mapped there any more. */
 void recorder_unmapped(struct recorder *recorder, uint64_t start, uint64_t end);
 
+/* So many threads were not recorded, or not to their ends. */
+void recorder_note_unrecorded(struct recorder *recorder, uint32_t threads);
+
 /* The process is another program now: what no thread could say of its own end. */
 void recorder_note_exec(struct recorder *recorder);
 

@@ -1,5 +1,9 @@
 #include "record/shadow_plan.h"
 
+#include <stdlib.h>
+
+#include "record/vector.h"
+
 #define GIGABYTE (1ul << 30)
 #define BELOW    (2 * GIGABYTE) /* the executable: our segment */
 #define USER_END 0x7ffffffff000ul
@@ -15,6 +19,16 @@
 #define WIDE_STEP      0x0422735ad8c0ul
 #define STEP           0x008435ab3840ul
 #define SMALL_STEP     0x000435ab3840ul
+
+/* Sparse shadows: steps that are tried, and by how much each may be larger for the homes to be apart. */
+#define HOME_STEP_MOST  0x000435ab3840ul
+#define HOME_STEP_LEAST 0x0001c0000000ul
+#define HOME_STEP_LESS  0x000080000000ul
+#define HOME_SHIFT      0x000001235ac0ul
+#define HOME_SHIFTS     128
+#define HOME_ABOVE      (GIGABYTE / 4)  /* libraries, or a heap, above what is there at the start */
+#define HOME_BELOW      (40 * GIGABYTE) /* stacks of threads, as the kernel places them */
+#define SPREAD          64              /* how far from each other the first ones are, in steps */
 
 /*
  * Programs built with AddressSanitizer insist on these: their own shadow, whose shadow in turn is folded, and
@@ -100,7 +114,8 @@ static bool is_considerate(const struct shadow_plan *plan, uint64_t distance)
 static void add_if_it_fits(
         struct shadow_plan *plan, const struct maps *maps, unsigned threads, uint64_t distance)
 {
-	if (plan->thread_count < threads && fits(plan, maps, -distance))
+	if (plan->thread_count < threads && plan->thread_count < WINDOWED_THREADS &&
+	        fits(plan, maps, -distance))
 		plan->distances[plan->thread_count++] = -distance;
 }
 
@@ -118,6 +133,190 @@ static void choose_distances(struct shadow_plan *plan, const struct maps *maps, 
 	}
 	for (uint64_t d = SMALL_STEP; d < USER_END; d += SMALL_STEP)
 		add_if_it_fits(plan, maps, threads, d);
+}
+
+/* ---- sparse shadows ---- */
+
+struct ranges {
+	VECTOR(struct range) sorted; /* by both ends: none overlap */
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct range *first = a, *second = b;
+
+	return first->start < second->start ? -1 : first->start > second->start;
+}
+
+static void sort_and_merge(struct ranges *ranges)
+{
+	struct range *items = ranges->sorted.items;
+	uint32_t count = 0;
+
+	qsort(items, ranges->sorted.count, sizeof *items, by_start);
+	for (uint32_t i = 0; i < ranges->sorted.count; i++) {
+		if (count && items[i].start <= items[count - 1].end) {
+			if (items[i].end > items[count - 1].end)
+				items[count - 1].end = items[i].end;
+		} else {
+			items[count++] = items[i];
+		}
+	}
+	ranges->sorted.count = count;
+}
+
+static bool is_clear(const struct ranges *ranges, struct range range)
+{
+	uint32_t low = 0, high = ranges->sorted.count;
+
+	/* The first one that ends behind its start. */
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (ranges->sorted.items[middle].end <= range.start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low == ranges->sorted.count || ranges->sorted.items[low].start >= range.end;
+}
+
+/* Windows and what is mapped: no shadow may be there. */
+static void list_programs(const struct shadow_plan *plan, const struct maps *maps, struct ranges *programs)
+{
+	for (unsigned i = 0; i < plan->window_count; i++)
+		vector_push(&programs->sorted, plan->windows[i]);
+	for (size_t i = 0; i < maps->count; i++)
+		vector_push(
+		        &programs->sorted, (struct range){maps->mappings[i].start, maps->mappings[i].end});
+	sort_and_merge(programs);
+}
+
+static void list_shadows(const struct shadow_plan *plan, struct ranges *shadows)
+{
+	for (unsigned n = 1; n < plan->windowed; n++) {
+		for (unsigned i = 0; i < plan->window_count; i++)
+			vector_push(&shadows->sorted, shadow_range(plan->windows[i], plan->distances[n]));
+	}
+	sort_and_merge(shadows);
+}
+
+static void choose_homes(struct shadow_plan *plan, const struct shadow_places *places)
+{
+	uint64_t fold = places->executable.end && places->executable.start < FOLD ? FOLD : 0;
+
+	plan->home_count = places->segment_count;
+	for (unsigned i = 0; i < places->segment_count; i++) {
+		struct range home = places->segments[i];
+		uint64_t low = i ? places->executable.start | fold : places->library;
+		uint64_t high = (i ? places->executable.end | fold : places->library) + HOME_ABOVE;
+		if (low < home.start)
+			home.start = low;
+		if (high > home.end)
+			home.end = high;
+		plan->homes[i] = (struct range){home.start & ~0xffful, (home.end + 0xfff) & ~0xffful};
+	}
+}
+
+/* Do homes that are any number of steps apart stay clear of each other? */
+static bool keeps_apart(const struct shadow_plan *plan, uint64_t step)
+{
+	for (unsigned i = 0; i < plan->home_count; i++) {
+		for (unsigned k = 0; k < plan->home_count; k++) {
+			uint64_t size = plan->homes[k].end - plan->homes[k].start + 0x2000;
+			/* From the start of k to the next start of i above it. */
+			uint64_t between =
+			        plan->homes[i].start >= plan->homes[k].start
+			                ? (plan->homes[i].start - plan->homes[k].start) % step
+			                : step - (plan->homes[k].start - plan->homes[i].start) % step;
+			if (i == k ? step < size : between < size)
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool is_home(const struct shadow_plan *plan, const struct ranges *programs,
+        const struct ranges *shadows, uint64_t distance)
+{
+	for (unsigned i = 0; i < plan->window_count; i++) {
+		struct range own = shadow_range(plan->windows[i], distance);
+		if (own.start < GIGABYTE || own.end > USER_END || own.end < own.start ||
+		        !is_clear(programs, own))
+			return false;
+	}
+	for (unsigned i = 0; i < plan->home_count; i++) {
+		struct range own = shadow_range(plan->homes[i], distance);
+		if (!is_clear(programs, own)) /* narrow windows may be smaller than a home */
+			return false;
+		if (i == 0)
+			own.start -= HOME_BELOW;
+		if (!is_clear(shadows, own))
+			return false;
+	}
+	return true;
+}
+
+/* Low memory has a shadow at all of them, whether or not there is some now. */
+static unsigned find_homes(const struct shadow_plan *plan, const struct ranges *programs,
+        const struct ranges *shadows, uint64_t step, uint64_t *found, unsigned most)
+{
+	unsigned count = 0;
+
+	for (uint64_t d = SMALL_STEP; d < FOLD - BELOW && count < most; d += step) {
+		if (is_home(plan, programs, shadows, -d))
+			found[count++] = -d;
+	}
+	return count;
+}
+
+/* The largest step with which there are enough, or the smallest. */
+static unsigned choose_step(struct shadow_plan *plan, const struct ranges *programs,
+        const struct ranges *shadows, uint64_t *found, unsigned wanted, unsigned most)
+{
+	unsigned count = 0;
+
+	for (uint64_t about = HOME_STEP_MOST; about >= HOME_STEP_LEAST && count < wanted;
+	        about -= HOME_STEP_LESS) {
+		uint64_t step = about;
+		for (unsigned i = 0; i < HOME_SHIFTS && !keeps_apart(plan, step); i++)
+			step += HOME_SHIFT;
+		if (!keeps_apart(plan, step))
+			continue;
+		plan->home_step = step;
+		count = find_homes(plan, programs, shadows, step, found, most);
+	}
+	return count;
+}
+
+/* The first ones far from each other, so that what their threads touch may be far apart, too. */
+static void spread(struct shadow_plan *plan, const uint64_t *found, unsigned count, unsigned threads)
+{
+	for (unsigned step = SPREAD; step; step /= 2) {
+		for (unsigned i = step == SPREAD ? 0 : step; i < count;
+		        i += step == SPREAD ? step : 2 * step) {
+			if (plan->thread_count < threads)
+				plan->distances[plan->thread_count++] = found[i];
+		}
+	}
+}
+
+static void add_sparse(struct shadow_plan *plan, const struct maps *maps, const struct shadow_places *places,
+        unsigned threads)
+{
+	enum { MOST = 2 * MAX_RECORDED_THREADS };
+	struct ranges programs = {0}, shadows = {0};
+	uint64_t *found = malloc(MOST * sizeof *found);
+
+	if (!found)
+		abort();
+	choose_homes(plan, places);
+	list_programs(plan, maps, &programs);
+	list_shadows(plan, &shadows);
+	unsigned count = choose_step(plan, &programs, &shadows, found, threads - plan->thread_count, MOST);
+	spread(plan, found, count, threads);
+	vector_free(&programs.sorted);
+	vector_free(&shadows.sorted);
+	free(found);
 }
 
 void shadow_plan(struct shadow_plan *plan, const struct maps *maps, const struct shadow_places *places,
@@ -144,6 +343,8 @@ void shadow_plan(struct shadow_plan *plan, const struct maps *maps, const struct
 	for (unsigned i = 0; i < places->segment_count; i++)
 		add_window(plan, places->segments[i].start, places->segments[i].end);
 	choose_distances(plan, maps, threads);
+	plan->windowed = plan->thread_count;
+	add_sparse(plan, maps, places, threads);
 }
 
 uint64_t shadow_plan_bytes(const struct shadow_plan *plan)

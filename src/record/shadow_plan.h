@@ -2,6 +2,13 @@
  * Where shadows go. A thread's shadow lies at one distance from all of the program's
  * memory, so it is decided at the start where memory may be (the windows), and then
  * for each thread how far away it is free everywhere.
+ *
+ * There is room for the windows of a few hundred threads. So others have their shadow
+ * only where they touch memory, made when they do: planned are distances at which
+ * their homes are free, which is where all threads touch memory (our segments, the libraries next to
+ * one, the executable next to the other). These distances are multiples of one step, so two threads
+ * can come into each other's way only by memory that is further apart than that, and the first of
+ * them are far from each other.
  */
 #ifndef BUGNET_RECORD_SHADOW_PLAN_H
 #define BUGNET_RECORD_SHADOW_PLAN_H
@@ -31,7 +38,11 @@ struct shadow_plan {
 	struct range windows[MAX_WINDOWS];
 	unsigned window_count;
 	uint64_t distances[MAX_RECORDED_THREADS]; /* [0] is not used */
-	unsigned thread_count;                    /* numbers below it have a distance */
+	unsigned windowed;                        /* numbers below it have windows, */
+	unsigned thread_count;                    /* numbers below this a distance */
+	struct range homes[MAX_SEGMENTS];
+	unsigned home_count;
+	uint64_t home_step;
 	bool low_memory;
 };
 

@@ -174,19 +174,21 @@ static uint64_t executed_in(const struct group *group)
 	return sum;
 }
 
-/* What the program could not do only because it is recorded is told before what was saved. */
+/* What is not in the recording is told before what was saved. */
 static void finish_recording(struct process *process, const struct memory *memory, bool executed)
 {
-	uint32_t refused =
-	        __atomic_exchange_n(&process->group->channel->threads_refused, 0, __ATOMIC_RELAXED);
+	uint32_t unrecorded =
+	        __atomic_exchange_n(&process->group->channel->threads_unrecorded, 0, __ATOMIC_RELAXED);
 
-	if (process->recorded && refused)
+	if (process->recorded && unrecorded) {
 		fprintf(stderr,
-		        "bugnet: warning: process %d was refused %u thread%s (EAGAIN): "
-		        "at most %u can be recorded at a time, fewer where 'ulimit -v' or 'ulimit -d' leaves "
-		        "no room\n",
-		        process->pid, refused, refused == 1 ? "" : "s",
-		        space_info(process->space, 0)->thread_count - 1);
+		        "bugnet: warning: %u thread%s of process %d ran unrecorded, as there was no room for "
+		        "%s shadow: at most %u threads can be recorded at a time, fewer where 'ulimit -v' or "
+		        "'ulimit -d' leaves no room\n",
+		        unrecorded, unrecorded == 1 ? "" : "s", process->pid,
+		        unrecorded == 1 ? "its" : "their", space_info(process->space, 0)->thread_count - 1);
+		recorded_process_note_unrecorded(process->recorded, unrecorded);
+	}
 	recorded_process_finish(process->recorded, memory, executed);
 }
 

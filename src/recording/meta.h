@@ -33,6 +33,7 @@
 #define META_BOUND          "bound"         /* stretches that a keyframe may lean on */
 #define META_RING           "ring"          /* bytes of the ring; not there: everything was kept */
 #define META_DROPPED        "dropped"       /* instructions that the ring has lost */
+#define META_UNRECORDED     "unrecorded"    /* threads that ran natively, from their starts or later */
 #define META_SAVE_KIND      "save-kind"     /* text: who wanted the file, see docs/format.md */
 #define META_SAVE_REASON    "save-reason"   /* text, for people */
 #define META_SAVE_TIME      "save-time"     /* ns since 1970 */

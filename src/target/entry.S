@@ -379,6 +379,40 @@ clone_thread:
 	jmp	resume
 
 /*
+ * long clone_native(long number, const uint64_t arguments[5]): the child is not ours. It has the program's registers, and below
+ * the red zone of its stack, which the arguments name, its GS base and then what leave_with_mask takes.
+ */
+	.globl	clone_native
+clone_native:
+	push	%rbx
+	push	%rbp
+	push	%r12
+	push	%r13
+	push	%r14
+	push	%r15
+	mov	%rdi, %rax
+	mov	%rsi, %rcx
+	load_registers_but_rax_rcx_rsp
+	mov	0(%rcx), %rdi
+	mov	8(%rcx), %rsi
+	mov	16(%rcx), %rdx
+	mov	24(%rcx), %r10
+	mov	32(%rcx), %r8
+	syscall
+	test	%rax, %rax
+	jz	1f
+	pop	%r15
+	pop	%r14
+	pop	%r13
+	pop	%r12
+	pop	%rbp
+	pop	%rbx
+	ret
+1:	pop	%rax
+	wrgsbase %rax
+	jmp	leave_on_stack
+
+/*
  * void leave_thread(uint64_t *word, uint64_t mask): clears the thread's bit, which
  * makes its memory anybody's, and ends it without touching memory any more.
  * All signals are blocked.
@@ -481,6 +515,7 @@ leave_with_mask:
 	mov	SLOT(SLOT_PROGRAM_GS), %rax
 	lea	-(128 + 8 * LEAVE_WORDS)(%rsp), %rsp
 	wrgsbase %rax
+leave_on_stack:
 	mov	$14, %eax			/* rt_sigprocmask */
 	mov	$2, %edi			/* SIG_SETMASK */
 	mov	%rsp, %rsi

@@ -162,7 +162,7 @@ static void wait_at_gate(struct thread *thread)
 }
 
 /* Others stay: what they run is checked from now on instead of being watched. */
-static void leave_others_unwatched(struct thread *thread)
+void leave_others_unwatched(struct thread *thread)
 {
 	__atomic_store_n(&process()->has_natives, 1, __ATOMIC_SEQ_CST);
 	if (process()->watches)

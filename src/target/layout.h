@@ -52,12 +52,16 @@
 #define THREAD_RETURNED       0x2800 /* vector state that rt_sigreturn is about to restore */
 #define THREAD_FPSTATE_BYTES  (THREAD_RETURNED - THREAD_FPSTATE)
 #define THREAD_ACTIONS        0x4000 /* a private table of signal actions, see struct thread */
+#define THREAD_SPARSE         0x4840 /* struct sparse_shadow of a number without windows */
+#define THREAD_STACK_BOTTOM   0x5000
 #define THREAD_STACK_TOP      0xa000 /* the stub's stack grows down from here */
 #define THREAD_ALTSTACK       0xa000 /* the kernel's signal frames */
 #define THREAD_ALTSTACK_BYTES (THREAD_STRIDE - THREAD_ALTSTACK)
 
 /* What a thread that leaves for good finds below its red zone, see leave_with_mask. */
-#define LEAVE_WORDS 10
+#define LEAVE_WORDS  10
+/* And one that was never ours, see clone_native: its GS base first. */
+#define NATIVE_WORDS (LEAVE_WORDS + 1)
 
 /* Offsets that assembly needs; checked against the structs in stub.c. */
 #define THREAD_REGS     0x080 /* rax rcx rdx rbx rsp rbp rsi rdi r8-r15 pc flags */
@@ -92,7 +96,12 @@
 #define MAX_SEGMENTS         2
 #define MAX_RANGES           64
 #define MAX_WINDOWS          6
-#define MAX_RECORDED_THREADS 256
+#define MAX_RECORDED_THREADS 4096
+/*
+ * Numbers below this may have windows: shadows of all places where the program may have memory, reserved as a
+ * whole. The address space has no room for more of those; all other numbers have sparse shadows.
+ */
+#define WINDOWED_THREADS     128
 
 enum register_number { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
@@ -203,6 +212,10 @@ struct info {
 	uint64_t chunk; /* and of memory anywhere */
 	uint32_t window_count;
 	struct range windows[MAX_WINDOWS]; /* where the program has, or may come to have, memory */
+	uint32_t windowed;                 /* numbers below it have windows, others a sparse shadow: */
+	uint32_t home_count;
+	struct range homes[MAX_SEGMENTS]; /* of which there is this from the start, */
+	uint64_t home_step; /* and at all multiples of this from it the homes of others may be */
 	/* While recording thread n has its shadow, and its own memory, at this distance; else n *
 	 * THREAD_STRIDE. */
 	uint64_t distances[MAX_RECORDED_THREADS];
@@ -229,6 +242,8 @@ struct signal_action {
 };
 
 #define PROCESS_WINDOWS 1024
+#define SPARSE_TOGETHER 8
+#define MAX_FENCES      24
 
 /* As the kernel takes it. */
 struct limit_pair {
@@ -256,8 +271,29 @@ struct process_memory {
 	/* While recording: numbers, taken for ever, whose shadow has no room where the program has its
 	 * memory. */
 	uint64_t unfit_bits[MAX_RECORDED_THREADS / 64];
+	/* Where sparse shadows are, all of them taken together; what is between is not there for all. */
+	uint32_t sparse_count;
+	struct range sparse[SPARSE_TOGETHER];
+	/* What the program gets no memory at, see fence_off in target/shadow.c. */
+	uint32_t fence_count;
+	struct range fences[MAX_FENCES];
 	struct limit limits[LIMITS]; /* see limits.c */
 };
+
+/*
+ * The shadow of a thread that has no windows: the homes, and then what the thread has touched, in pieces that
+ * are made by the fault of the first access. In the thread's own memory, and kept for the next one with its
+ * number; only the thread itself adds to it.
+ */
+#define SPARSE_RANGES 120
+
+struct sparse_shadow {
+	uint32_t count;
+	struct range ranges[SPARSE_RANGES]; /* of the program's memory, low memory folded */
+};
+_Static_assert(THREAD_ACTIONS + sizeof(((struct process_memory *)0)->actions) <= THREAD_SPARSE &&
+                       THREAD_SPARSE + sizeof(struct sparse_shadow) <= THREAD_STACK_BOTTOM,
+        "the place of a sparse shadow");
 
 /* ---- the channel ---- */
 
@@ -377,7 +413,8 @@ struct adoption {
  * A thread's log while recording, shared with the supervisor, who takes what is in
  * it when it is full, and when the thread or the process has ended, however that was.
  */
-#define LOG_STRIDE 0x80000
+#define LOG_STRIDE        0x80000
+#define LOG_STRIDE_SPARSE 0x10000 /* of numbers from WINDOWED_THREADS on */
 #define LOG_XSAVE                                                                                            \
 	0x6000          /* the vector registers, as of the last keyframe, or where the thread stands still   \
 	                 */
@@ -403,6 +440,43 @@ struct log {
 	uint32_t unwatched;
 };
 
+/* In place of the log of number 0, which no thread has. */
+struct logs_head {
+	uint32_t highest; /* number that has logged so far: nobody looks at the others, or they became memory
+	                   */
+};
+
+/* Where the log of a number is among all. */
+static inline uint64_t log_offset(uint64_t number)
+{
+	return number < WINDOWED_THREADS ? number * LOG_STRIDE
+	                                 : WINDOWED_THREADS * (uint64_t)LOG_STRIDE +
+	                                           (number - WINDOWED_THREADS) * LOG_STRIDE_SPARSE;
+}
+
+/* How many logs there are in so many bytes. */
+static inline uint32_t log_numbers(uint64_t bytes)
+{
+	uint64_t windowed = WINDOWED_THREADS * (uint64_t)LOG_STRIDE;
+
+	return (uint32_t)(bytes <= windowed ? bytes / LOG_STRIDE
+	                                    : WINDOWED_THREADS + (bytes - windowed) / LOG_STRIDE_SPARSE);
+}
+
+/* Numbers below it, of those that there are, may have a log in use. The program can write there. */
+static inline uint32_t logs_end(const void *logs, uint32_t numbers)
+{
+	uint32_t highest = __atomic_load_n(&((const struct logs_head *)logs)->highest, __ATOMIC_ACQUIRE);
+
+	return highest < numbers ? highest + 1 : numbers;
+}
+
+/* Bytes of events that it has room for. */
+static inline uint64_t log_room(uint64_t number)
+{
+	return (number < WINDOWED_THREADS ? LOG_STRIDE : LOG_STRIDE_SPARSE) - LOG_DATA;
+}
+
 #define CHANNEL_HEAD_BYTES 0x1000
 #define MAILBOX_COUNT      ((LAYOUT_CHANNEL_BYTES - CHANNEL_HEAD_BYTES) / sizeof(struct mailbox))
 #define PENDING_WORDS      ((LAYOUT_CHANNEL_BYTES / sizeof(struct mailbox) + 63) / 64)
@@ -419,7 +493,7 @@ struct channel {
 	uint32_t evacuating;      /* the code cache is about to change: nobody may come back to it */
 	uint32_t clears;          /* the supervisor can serve OP_CLEAR */
 	uint32_t detaining; /* DETAIN_*; futex: threads that leave wait until all have, see record/detach.h */
-	uint32_t threads_refused;        /* clone gave EAGAIN, because there was no number for another one */
+	uint32_t threads_unrecorded;     /* went on natively, or began so, for want of room for a shadow */
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
 	uint32_t returned;               /* counts threads that were unwatched and go on, see struct log */
 	uint8_t padding[CHANNEL_HEAD_BYTES - 23 * 4 - PENDING_WORDS * 8];
@@ -448,7 +522,7 @@ static inline uint64_t thread_of_distance(const volatile struct info *info, uint
 		return distance % THREAD_STRIDE || distance / THREAD_STRIDE >= info->thread_count
 		               ? 0
 		               : distance / THREAD_STRIDE;
-	for (uint64_t i = info->thread_count; i-- > 1;) {
+	for (uint64_t i = 1; i < info->thread_count; i++) {
 		if (info->distances[i] == distance)
 			return i;
 	}

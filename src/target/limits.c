@@ -9,7 +9,8 @@
  */
 #include "target/stub.h"
 
-#define AMPLE (1ul << 47)
+#define AMPLE          (1ul << 47)
+#define PROGRAMS_SHARE 8
 
 static const int resources[LIMITS] = {[LIMIT_SPACE] = K_RLIMIT_AS, [LIMIT_DATA] = K_RLIMIT_DATA};
 
@@ -54,6 +55,21 @@ void limits_reserve(enum limited what, int64_t size)
 		limit->reserved += (uint64_t)size;
 		follow(limit, resources[i]);
 	}
+}
+
+/*
+ * A hard limit that was there before us counts what is ours as the program's: is enough left for the program
+ * if we take this much more?
+ */
+bool limits_leave_room(uint64_t size)
+{
+	for (unsigned i = 0; i < LIMITS; i++) {
+		const struct limit *limit = &process()->memory.limits[i];
+		uint64_t hard = limit->kernels.hard;
+		if (hard < AMPLE && limit->reserved + size > hard - hard / PROGRAMS_SHARE)
+			return false;
+	}
+	return true;
 }
 
 void limits_start(void)

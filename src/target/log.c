@@ -13,7 +13,6 @@
 #define LOG_CODER   0x100
 #define LOG_ENTRIES 0x1000
 
-#define LOG_ROOM        (LOG_STRIDE - LOG_DATA)
 #define STRETCH_MAXIMUM (32ul << 20) /* bytes of a stretch, before it is time for a keyframe */
 
 /* A thread comes out after this part of what is left of its interval, but not sooner than this. */
@@ -54,7 +53,7 @@ static void hand_over(struct thread *thread, unsigned reason)
 /* Where the next event goes, or NULL. */
 static uint8_t *room(struct thread *thread)
 {
-	if (thread->log && thread->log->used + ENCODE_MAXIMUM > LOG_ROOM)
+	if (thread->log && thread->log->used + ENCODE_MAXIMUM > log_room(thread->number))
 		hand_over(thread, LOG_FULL);
 	return thread->log ? data_of(thread->log) + thread->log->used : NULL;
 }
@@ -172,15 +171,26 @@ void log_code(struct thread *thread, uint64_t here)
 		commit(thread, encode_code(coder_of(thread->log), at, here, &event), here);
 }
 
+/* Before anybody is to look at its log. */
+static void note_number(struct logs_head *head, uint32_t number)
+{
+	uint32_t highest = __atomic_load_n(&head->highest, __ATOMIC_RELAXED);
+
+	while (highest < number && !__atomic_compare_exchange_n(&head->highest, &highest, number, false,
+	                                   __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
 void log_begin(struct thread *thread, uint32_t parent)
 {
 	struct process *p = process();
 	const struct segment_layout *first = &p->segments[0];
-	struct log *log = (struct log *)(first->base + first->logs + thread->number * LOG_STRIDE);
+	struct log *log = (struct log *)(first->base + first->logs + log_offset(thread->number));
 
 	memset(log, 0, LOG_ENTRIES);
 	log->id = __atomic_fetch_add(&p->thread_ids, 1, __ATOMIC_RELAXED);
 	log->parent = parent;
+	note_number((struct logs_head *)(first->base + first->logs), (uint32_t)thread->number);
 	log->tid = thread->tid;
 	log->unwatched = 1;
 	coder_init(coder_of(log), (struct dictionary_entry *)((char *)log + LOG_ENTRIES),

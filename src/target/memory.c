@@ -22,7 +22,9 @@ static struct range first_of_ours(uint64_t start, uint64_t end)
 	if (known_is_place(KNOWN_TABLE) && KNOWN_TABLE < end && start < KNOWN_END &&
 	        KNOWN_TABLE < first.start)
 		first = (struct range){KNOWN_TABLE, KNOWN_END};
-	for (uint64_t n = 1; recording() && n < p->memory.threads_ready; n++) {
+	if (!recording())
+		return first;
+	for (uint64_t n = 1; n < p->memory.threads_ready && n < info()->windowed; n++) {
 		if (thread_is_unfit(n))
 			continue;
 		for (uint32_t i = 0; i < p->memory.window_count; i++) {
@@ -31,6 +33,12 @@ static struct range first_of_ours(uint64_t start, uint64_t end)
 				first = shadow;
 		}
 	}
+	for (uint32_t i = 0; i < p->memory.fence_count; i++) {
+		const struct range *fence = &p->memory.fences[i];
+		if (fence->start < end && start < fence->end && fence->start < first.start)
+			first = *fence;
+	}
+	shadow_overlaps_sparse((struct range){start, end}, &first);
 	return first;
 }
 
@@ -207,7 +215,7 @@ static uint64_t map_with_shadow(struct thread *thread, uint64_t result, uint64_t
 	uint64_t *gpr = thread->regs.gpr;
 	bool insists = gpr[R10] & (K_MAP_FIXED | K_MAP_FIXED_NOREPLACE | K_MAP_32BIT);
 
-	if (is_error(result) || size > SHADOWED_AT_ONCE || shadow_covers(result, result + size))
+	if (is_error(result) || size > SHADOWED_AT_ONCE || shadow_has_window(result, result + size))
 		return result;
 	if (gpr[RDI] && !insists) {
 		uint64_t other =

@@ -10,6 +10,7 @@
 #include "target/stub.h"
 
 #define SPINS             600
+#define LOCK_SPINS        100
 #define SLEEP_NANOSECONDS 20000000
 #define NAP_NANOSECONDS   1000000
 
@@ -88,6 +89,41 @@ void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value)
 		syscall5(__NR_ppoll, 0, 0, &nap, 0, 0);
 	else
 		syscall4(__NR_futex, word, K_FUTEX_WAIT, value, &time);
+}
+
+/*
+ * With hundreds of threads on few processors whoever has the lock hardly ever runs: to wait for it by
+ * spinning alone took whole time slices. Who sleeps looks again after a while, since a thread that may not
+ * make system calls wakes nobody.
+ */
+void lock_contended(uint32_t *word)
+{
+	/* Whoever has it may be waiting for the supervisor, and that one for us. */
+	struct thread *thread = current_thread();
+	uint32_t parked = __atomic_exchange_n(&thread->parked, 1, __ATOMIC_SEQ_CST);
+	uint32_t taken = LOCK_HELD;
+
+	for (unsigned spins = 0;; spins++) {
+		uint32_t expected = LOCK_FREE;
+		if (__atomic_compare_exchange_n(
+		            word, &expected, taken, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			break;
+		if (spins < LOCK_SPINS || process()->seccomp) {
+			__builtin_ia32_pause();
+			continue;
+		}
+		taken = LOCK_SLEPT_FOR; /* there may be others who sleep */
+		if (__atomic_exchange_n(word, LOCK_SLEPT_FOR, __ATOMIC_ACQUIRE) == LOCK_FREE)
+			break;
+		sleep_on(thread, word, LOCK_SLEPT_FOR);
+	}
+	__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
+}
+
+void unlock_contended(uint32_t *word)
+{
+	if (!process()->seccomp)
+		syscall3(__NR_futex, word, K_FUTEX_WAKE, 1);
 }
 
 static bool wait_for_reply(const struct thread *thread)

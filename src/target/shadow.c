@@ -58,10 +58,11 @@ static uint64_t performed(const struct thread *thread)
 	return position(thread) - 1;
 }
 
-static bool cover(uint64_t address, uint64_t size)
+static bool cover(const struct thread *thread, uint64_t address, uint64_t size)
 {
 	for (uint64_t at = address & ~0xffful; at < address + size; at += 0x1000) {
-		if (!shadow_covers(at, at + 0x1000) && !shadow_fault(info()->low_memory ? at | FOLD : at))
+		if (!shadow_covers(thread->number, at, at + 0x1000) &&
+		        !shadow_fault(thread->number, info()->low_memory ? at | FOLD : at))
 			return false;
 	}
 	return true;
@@ -79,7 +80,7 @@ static bool make_ready(struct thread *thread, uint64_t here, uint64_t address, u
 		if (!shadow_fold(thread, address, here))
 			return false;
 	}
-	return cover(address, size);
+	return cover(thread, address, size);
 }
 
 bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
@@ -118,14 +119,11 @@ static bool is_known(const struct thread *thread, uint64_t line)
  * lines of a block are known already the others are likely to follow; where there is none, that would be in
  * vain.
  */
-static uint64_t reach(const struct thread *thread, uint64_t address, uint64_t size)
+static uint64_t reach(const struct thread *thread, uint64_t address)
 {
 	uint64_t block = address & -BLOCK;
 	unsigned known = 0;
 
-	/* A page next to a window may have a part of its shadow, for distances are no whole pages. */
-	if (!shadow_covers(address & ~0xffful, (address + size + 0xfff) & ~0xffful))
-		return LINE;
 	for (uint64_t line = block; line < block + BLOCK && known < 2; line += LINE)
 		known += is_known(thread, line);
 	return known == 0 ? LINE : known == 1 ? 4 * LINE : BLOCK;
@@ -137,9 +135,15 @@ static uint64_t reach(const struct thread *thread, uint64_t address, uint64_t si
  */
 static bool check_loaded(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
-	uint64_t words[WORDS], around = reach(thread, address, size);
-	uint64_t start = address & -around, end = (address + size + around - 1) & -around;
+	uint64_t words[WORDS], around = LINE;
 
+	/* A page next to a window may have a part of its shadow, for distances are no whole pages. What is
+	 * stored for the first time may have none. */
+	if (shadow_covers(thread->number, address & ~0xffful, (address + size + 0xfff) & ~0xffful))
+		around = reach(thread, address);
+	else if (!cover(thread, address, size))
+		return false;
+	uint64_t start = address & -around, end = (address + size + around - 1) & -around;
 	for (uint64_t line = start; line < end; line += LINE) {
 		if (load_line(words, (const void *)line) < 0)
 			return false;
@@ -344,17 +348,56 @@ static bool fold_range(uint64_t *start, uint64_t *end)
 	return true;
 }
 
-bool shadow_covers(uint64_t start, uint64_t end)
-{
-	struct process *p = process();
+/* Where a thread has its shadow: windows are those of all that have any, a sparse shadow is its thread's. */
+struct coverage {
+	struct range *ranges;
+	uint32_t *count;
+	uint32_t most;
+};
 
+bool shadow_is_sparse(uint64_t number)
+{
+	return recording() && number >= info()->windowed;
+}
+
+static struct coverage windows(void)
+{
+	struct process_memory *memory = &process()->memory;
+
+	return (struct coverage){memory->windows, &memory->window_count, PROCESS_WINDOWS};
+}
+
+static struct coverage sparse_of(uint64_t number)
+{
+	struct sparse_shadow *sparse = (struct sparse_shadow *)((char *)thread_at(number) + THREAD_SPARSE);
+
+	return (struct coverage){sparse->ranges, &sparse->count, SPARSE_RANGES};
+}
+
+static struct coverage coverage_of(uint64_t number)
+{
+	return shadow_is_sparse(number) ? sparse_of(number) : windows();
+}
+
+static bool covers(struct coverage coverage, uint64_t start, uint64_t end)
+{
 	if (!fold_range(&start, &end))
 		return false;
-	for (uint32_t n = 0; n < p->memory.window_count; n++) {
-		if (start >= p->memory.windows[n].start && end <= p->memory.windows[n].end)
+	for (uint32_t n = 0; n < *coverage.count; n++) {
+		if (start >= coverage.ranges[n].start && end <= coverage.ranges[n].end)
 			return true;
 	}
 	return false;
+}
+
+bool shadow_covers(uint64_t number, uint64_t start, uint64_t end)
+{
+	return covers(coverage_of(number), start, end);
+}
+
+bool shadow_has_window(uint64_t start, uint64_t end)
+{
+	return covers(windows(), start, end);
 }
 
 /*
@@ -401,19 +444,19 @@ static bool map_range(struct range range)
 }
 
 /*
- * The next part of a thread's shadow of `window`, from *at on, that the first `count` windows have not
- * brought: windows that touch share a page of shadow at least, since distances are no whole pages.
+ * The next part of a thread's shadow of `window`, from *at on, that the first `count` ranges have not
+ * brought: ranges that touch share a page of shadow at least, since distances are no whole pages.
  */
-static bool next_gap(struct range window, uint64_t distance, uint32_t count, uint64_t *at, struct range *gap)
+static bool next_gap(const struct range *ranges, uint32_t count, struct range window, uint64_t distance,
+        uint64_t *at, struct range *gap)
 {
-	const struct process *p = process();
 	struct range shadow = shadow_range(window, distance);
 
 	if (*at < shadow.start)
 		*at = shadow.start;
 	gap->end = shadow.end;
 	for (uint32_t n = 0; n < count; n++) {
-		struct range other = shadow_range(p->memory.windows[n], distance);
+		struct range other = shadow_range(ranges[n], distance);
 		if (other.start <= *at && *at < other.end) {
 			*at = other.end;
 			n = UINT32_MAX; /* look at all of them once more */
@@ -428,79 +471,89 @@ static bool next_gap(struct range window, uint64_t distance, uint32_t count, uin
 }
 
 /* Takes back what map_shadow has mapped below `end`. */
-static void unmap_shadow(struct range window, uint64_t distance, uint32_t count, uint64_t end)
+static void unmap_shadow(
+        const struct range *ranges, uint32_t count, struct range window, uint64_t distance, uint64_t end)
 {
 	struct range gap;
 
-	for (uint64_t at = 0; next_gap(window, distance, count, &at, &gap) && gap.start < end;) {
+	for (uint64_t at = 0; next_gap(ranges, count, window, distance, &at, &gap) && gap.start < end;) {
 		own_call2(current_thread(), __NR_munmap, gap.start, gap.end - gap.start);
 		limits_reserve(LIMIT_DATA, -(int64_t)(gap.end - gap.start));
 	}
 }
 
-/* For one thread, which has the first `count` windows. */
-static bool map_shadow(struct range window, uint64_t distance, uint32_t count)
+/* For one thread, which has the first `count` ranges. */
+static bool map_shadow(const struct range *ranges, uint32_t count, struct range window, uint64_t distance)
 {
 	struct range gap;
 
-	for (uint64_t at = 0; next_gap(window, distance, count, &at, &gap);) {
+	for (uint64_t at = 0; next_gap(ranges, count, window, distance, &at, &gap);) {
 		if (!map_range(gap)) {
-			unmap_shadow(window, distance, count, gap.start);
+			unmap_shadow(ranges, count, window, distance, gap.start);
 			return false;
 		}
 	}
 	return true;
 }
 
-/* Others look at windows at any time: what they see of one that grows is always all there. */
-static void note_window(struct range window)
+static void extend_range(struct range *range, struct range by)
 {
-	struct process *p = process();
-
-	for (uint32_t n = 0; n < p->memory.window_count; n++) {
-		struct range *other = &p->memory.windows[n];
-		if (window.start > other->end || window.end < other->start)
-			continue;
-		if (window.start < other->start)
-			__atomic_store_n(&other->start, window.start, __ATOMIC_RELEASE);
-		if (window.end > other->end)
-			__atomic_store_n(&other->end, window.end, __ATOMIC_RELEASE);
-		return;
-	}
-	p->memory.windows[p->memory.window_count] = window;
-	__atomic_store_n(&p->memory.window_count, p->memory.window_count + 1, __ATOMIC_RELEASE);
+	if (by.start < range->start)
+		__atomic_store_n(&range->start, by.start, __ATOMIC_RELEASE);
+	if (by.end > range->end)
+		__atomic_store_n(&range->end, by.end, __ATOMIC_RELEASE);
 }
 
-static void unmap_all(uint64_t distance, uint32_t count)
+/* Others look at ranges at any time: what they see of one that grows is always all there. */
+static void note_range(struct coverage coverage, struct range range)
+{
+	for (uint32_t n = 0; n < *coverage.count; n++) {
+		struct range *other = &coverage.ranges[n];
+		if (range.start <= other->end && range.end >= other->start) {
+			extend_range(other, range);
+			return;
+		}
+	}
+	coverage.ranges[*coverage.count] = range;
+	__atomic_store_n(coverage.count, *coverage.count + 1, __ATOMIC_RELEASE);
+}
+
+static void unmap_all(const struct range *ranges, uint32_t count, uint64_t distance)
 {
 	while (count-- > 0)
-		unmap_shadow(process()->memory.windows[count], distance, count, UINT64_MAX);
+		unmap_shadow(ranges, count, ranges[count], distance, UINT64_MAX);
 }
 
-/* All threads, also those whose number is free now: where there is no room for one of these, it is not used
- * again. */
+static bool wraps(struct range range, uint64_t distance)
+{
+	return range.start + distance > range.start;
+}
+
+/* All threads that have windows, also those whose number is free now: where there is no room for one of
+ * these, it is not used again. */
 static bool add_window(struct range window)
 {
-	struct process *p = process();
+	const struct process_memory *memory = &process()->memory;
+	const struct range *all = memory->windows;
+	uint32_t count = memory->window_count;
 
-	if (p->memory.window_count == PROCESS_WINDOWS || window.start + info()->distances[1] > window.start)
+	if (count == PROCESS_WINDOWS || wraps(window, info()->distances[1]))
 		return false;
-	for (uint64_t number = 1; number < p->memory.threads_ready; number++) {
+	for (uint64_t number = 1; number < memory->threads_ready && !shadow_is_sparse(number); number++) {
 		uint64_t distance = info()->distances[number];
-		if (thread_is_unfit(number) || map_shadow(window, distance, p->memory.window_count))
+		if (thread_is_unfit(number) || map_shadow(all, count, window, distance))
 			continue;
 		if (thread_retire(number)) {
-			unmap_all(distance, p->memory.window_count);
+			unmap_all(all, count, distance);
 			continue;
 		}
 		while (--number >= 1) {
 			if (!thread_is_unfit(number))
-				unmap_shadow(window, info()->distances[number], p->memory.window_count,
-				        UINT64_MAX);
+				unmap_shadow(all, count, window, info()->distances[number], UINT64_MAX);
 		}
 		return false;
 	}
-	note_window(window);
+	note_range(windows(), window);
 	return true;
 }
 
@@ -508,7 +561,7 @@ bool shadow_extend(uint64_t start, uint64_t end)
 {
 	struct process *p = process();
 
-	if (shadow_covers(start, end))
+	if (shadow_has_window(start, end))
 		return true;
 	if (is_on_its_own())
 		return false;
@@ -532,12 +585,169 @@ bool shadow_is_needed(uint64_t address)
 	       (info()->low_memory && read_program(&byte, address & ~FOLD, 1) == 0);
 }
 
-bool shadow_fault(uint64_t address)
+/* ---- sparse shadows ---- */
+
+/* Pieces of a sparse shadow: large ones where its thread has many; small ones next to what others have. */
+#define PIECE_LARGE  (1ul << 30)
+#define PIECE        (64ul << 20)
+#define PIECE_SMALL  (1ul << 20)
+#define TOGETHER_GAP (4ul << 30)
+#define FENCED_BYTES (48ul << 30)
+
+/* Where sparse shadows are, roughly: who looks for what is ours need not look at each of thousands. */
+static void note_together(struct range range)
+{
+	struct process_memory *memory = &process()->memory;
+	uint64_t least = UINT64_MAX;
+	uint32_t best = 0;
+
+	for (uint32_t n = 0; n < memory->sparse_count; n++) {
+		const struct range *other = &memory->sparse[n];
+		uint64_t growth = (range.start < other->start ? other->start - range.start : 0) +
+		                  (range.end > other->end ? range.end - other->end : 0);
+		if (growth < least)
+			best = n, least = growth;
+	}
+	if (least > TOGETHER_GAP && memory->sparse_count < SPARSE_TOGETHER) {
+		memory->sparse[memory->sparse_count] = range;
+		__atomic_store_n(&memory->sparse_count, memory->sparse_count + 1, __ATOMIC_RELEASE);
+	} else {
+		extend_range(&memory->sparse[best], range);
+	}
+}
+
+static bool add_sparse(uint64_t number, uint64_t address, uint64_t size)
+{
+	struct coverage coverage = sparse_of(number);
+	uint64_t distance = info()->distances[number];
+	struct range range = {address & -size, (address & -size) + size};
+
+	if (size == 0x1000)
+		range.end += 0x1000; /* what begins on the page may end on the next one */
+	if (*coverage.count == coverage.most || wraps(range, distance) || !limits_leave_room(size))
+		return false;
+	note_together(range);
+	if (!map_shadow(coverage.ranges, *coverage.count, range, distance))
+		return false;
+	note_range(coverage, range);
+	return true;
+}
+
+static bool extend_sparse(uint64_t number, uint64_t address)
+{
+	struct process *p = process();
+	struct coverage coverage = sparse_of(number);
+
+	if (is_on_its_own())
+		return false;
+	lock(&p->thread_lock);
+	bool done = add_sparse(number, address, *coverage.count > coverage.most / 2 ? PIECE_LARGE : PIECE) ||
+	            add_sparse(number, address, PIECE_SMALL) || add_sparse(number, address, 0x1000);
+	unlock(&p->thread_lock);
+	return done;
+}
+
+/*
+ * Memory that is a multiple of the homes' step away from a home has its shadow, for one thread, where another
+ * thread has that of its home: the program gets none there. It takes new memory from below the first segment
+ * downwards.
+ */
+static void fence_off(void)
+{
+	struct process *p = process();
+	const volatile struct info *i = info();
+	uint64_t end = i->homes[0].start, start = end - FENCED_BYTES;
+
+	for (uint32_t n = 0; n < i->home_count; n++) {
+		uint64_t home = i->homes[n].start, size = i->homes[n].end - home, step = i->home_step;
+		uint64_t first = home >= start ? start + (home - start) % step
+		                               : home + (start - home + step - 1) / step * step;
+		for (uint64_t at = first; at + size <= end; at += step) {
+			struct range fence = {at & ~0xffful, (at + size + 0xfff) & ~0xffful};
+			if (p->memory.fence_count == MAX_FENCES || !limits_leave_room(size))
+				return;
+			limits_reserve(LIMIT_SPACE, (int64_t)(fence.end - fence.start));
+			uint64_t got = own_call6(current_thread(), __NR_mmap, fence.start,
+			        fence.end - fence.start, 0,
+			        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1,
+			        0);
+			if (got == fence.start)
+				p->memory.fences[p->memory.fence_count++] = fence;
+			else
+				limits_reserve(LIMIT_SPACE, -(int64_t)(fence.end - fence.start));
+		}
+	}
+}
+
+static uint64_t bytes_of(const struct range *ranges, uint32_t count)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t n = 0; n < count; n++)
+		sum += ranges[n].end - ranges[n].start;
+	return sum;
+}
+
+/* The homes, from which its thread begins. */
+static bool map_homes(uint64_t number)
+{
+	const struct info *i = (const struct info *)info();
+	uint64_t distance = i->distances[number];
+
+	if (!limits_leave_room(bytes_of(i->homes, i->home_count)))
+		return false;
+	if (!process()->memory.sparse_count)
+		fence_off();
+	for (uint32_t n = 0; n < i->home_count; n++) {
+		note_together(i->homes[n]);
+		if (!map_shadow(i->homes, n, i->homes[n], distance)) {
+			unmap_all(i->homes, n, distance);
+			return false;
+		}
+	}
+	struct coverage coverage = sparse_of(number);
+	for (uint32_t n = 0; n < i->home_count; n++)
+		note_range(coverage, i->homes[n]);
+	return true;
+}
+
+bool shadow_overlaps_sparse(struct range range, struct range *first)
+{
+	const struct process_memory *memory = &process()->memory;
+	bool found = false;
+
+	for (uint64_t number = info()->windowed; number < memory->threads_ready; number++) {
+		uint64_t distance = info()->distances[number];
+		bool near = false;
+		for (uint32_t n = 0; n < memory->sparse_count && !near; n++) {
+			struct range shadow = shadow_range(memory->sparse[n], distance);
+			near = shadow.start < range.end && range.start < shadow.end;
+		}
+		if (!near || thread_is_unfit(number))
+			continue;
+		struct coverage coverage = sparse_of(number);
+		for (uint32_t n = 0; n < *coverage.count; n++) {
+			struct range shadow = shadow_range(coverage.ranges[n], distance);
+			if (shadow.start < range.end && range.start < shadow.end &&
+			        shadow.start < first->start) {
+				*first = shadow;
+				found = true;
+			}
+		}
+	}
+	return found;
+}
+
+/* ---- what comes later ---- */
+
+bool shadow_fault(uint64_t number, uint64_t address)
 {
 	uint64_t chunk = info()->chunk, start = address & -chunk;
 
-	if (address < FOLD || shadow_covers(address, address + 64))
+	if (address < FOLD || shadow_covers(number, address, address + 64))
 		return false;
+	if (shadow_is_sparse(number))
+		return extend_sparse(number, address);
 	return shadow_extend(start, start + chunk) ||
 	       shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
 }
@@ -549,7 +759,7 @@ bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here)
 	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) != STATUS_OK)
 		return false;
 	shadow_extend(0, info()->heap); /* most of what is low is there */
-	if (!cover(address, 32))
+	if (!cover(thread, address, 32))
 		return false;
 	/* What was stored in memory just now has not come to the shadow. */
 	for (uint64_t line = address & -LINE; line < address + 32; line += LINE) {
@@ -574,7 +784,7 @@ void shadow_start(void)
 		limits_reserve(LIMIT_DATA, (int64_t)(shadow.end - shadow.start));
 	}
 	uint64_t heap = syscall1(__NR_brk, 0) & ~0xffful;
-	if (!shadow_covers(heap, heap + 0x1000))
+	if (!shadow_has_window(heap, heap + 0x1000))
 		shadow_extend(heap, heap + i->heap);
 }
 
@@ -592,6 +802,20 @@ static void empty(uint64_t from, uint64_t to)
 	memset((void *)end, 0, to - end);
 }
 
+/* What there is of it: the rest of a sparse shadow is as good as empty. */
+static void empty_parts(const struct thread *thread, struct range range)
+{
+	struct coverage coverage = coverage_of(thread->number);
+
+	for (uint32_t n = 0; n < *coverage.count; n++) {
+		const struct range *part = &coverage.ranges[n];
+		uint64_t start = range.start > part->start ? range.start : part->start;
+		uint64_t end = range.end < part->end ? range.end : part->end;
+		if (start < end)
+			empty(start + thread->distance, end + thread->distance);
+	}
+}
+
 /* After a system call: is there memory that the thread has not seen yet? Then its shadow is empty. */
 bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result)
 {
@@ -600,10 +824,13 @@ bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t argume
 	/* What is ours was not unmapped, whatever the program was told; and the shadow of that is ours, too.
 	 */
 	if (range.end <= range.start || process()->seccomp ||
-	        overlaps_us(range.start, range.end - range.start) || !shadow_covers(range.start, range.end))
+	        overlaps_us(range.start, range.end - range.start) ||
+	        (!shadow_is_sparse(thread->number) && !shadow_has_window(range.start, range.end)))
 		return false;
-	uint64_t start = shadow_address(thread, range.start);
-	empty(start, start + (range.end - range.start));
+	struct range folded = {range.start, range.end};
+	if (!fold_range(&folded.start, &folded.end))
+		return false;
+	empty_parts(thread, folded);
 	return true;
 }
 
@@ -638,11 +865,11 @@ static bool empty_around_us(const struct thread *thread, uint64_t start, uint64_
 
 bool shadow_forget_all(struct thread *thread, bool keep_image)
 {
-	struct process *p = process();
+	struct coverage coverage = coverage_of(thread->number);
 	bool done = true;
 
-	for (uint32_t n = 0; done && n < p->memory.window_count; n++) {
-		struct range shadow = shadow_range(p->memory.windows[n], thread->distance);
+	for (uint32_t n = 0; done && n < *coverage.count; n++) {
+		struct range shadow = shadow_range(coverage.ranges[n], thread->distance);
 		done = empty_around_us(thread, shadow.start, shadow.end, keep_image);
 	}
 	return done;
@@ -650,12 +877,16 @@ bool shadow_forget_all(struct thread *thread, bool keep_image)
 
 bool shadow_map(uint64_t number)
 {
-	struct process *p = process();
+	const struct process_memory *memory = &process()->memory;
 	uint64_t distance = info()->distances[number];
 
-	for (uint32_t n = 0; n < p->memory.window_count; n++) {
-		if (!map_shadow(p->memory.windows[n], distance, n)) {
-			unmap_all(distance, n);
+	if (shadow_is_sparse(number))
+		return map_homes(number);
+	if (!limits_leave_room(bytes_of(memory->windows, memory->window_count)))
+		return false;
+	for (uint32_t n = 0; n < memory->window_count; n++) {
+		if (!map_shadow(memory->windows, n, memory->windows[n], distance)) {
+			unmap_all(memory->windows, n, distance);
 			return false;
 		}
 	}

@@ -39,7 +39,9 @@ bool install_altstack(struct thread *thread)
 
 uint64_t kernel_mask_for(uint64_t mask)
 {
-	return process()->watches ? mask & ~SIGBIT(K_SIGSEGV) : mask;
+	bool faults = process()->watches || shadow_is_sparse(current_thread()->number);
+
+	return faults ? mask & ~SIGBIT(K_SIGSEGV) : mask;
 }
 
 void set_kernel_mask(uint64_t mask)
@@ -1003,6 +1005,7 @@ static bool equal(const uint8_t *a, const uint8_t *b, size_t size)
 /* No room for the shadow: the thread goes on natively. */
 static void give_up(struct thread *thread, struct kernel_ucontext *context)
 {
+	__atomic_fetch_add(&channel()->threads_unrecorded, 1, __ATOMIC_RELAXED);
 	context_to_resume(thread, context);
 	context->mcontext.rip = (uint64_t)release_entry;
 }
@@ -1040,7 +1043,7 @@ static bool handle_shadow_fault(
 		return false;
 	if (!shadow_is_needed(address))
 		return false;
-	if (shadow_fault(address))
+	if (shadow_fault(thread->number, address))
 		return true;
 	if (!code_lookup(c->rip, &place))
 		stub_panic("no record of code at", c->rip);

@@ -140,6 +140,7 @@ uint64_t int80_window(void);
 /* Gives a system call up before it was made: a signal is pending; it is made again after the handler. */
 _Noreturn void back_out(void);
 long clone_thread(long number, const uint64_t arguments[5], uint64_t child_gs_base);
+long clone_native(long number, const uint64_t arguments[5]);
 _Noreturn void leave_thread(uint64_t *word, uint64_t mask);
 _Noreturn void return_from_frame(struct signal_frame *frame);
 _Noreturn void return_natively(struct signal_frame *frame, uint64_t gs_base);
@@ -258,6 +259,8 @@ void set_position(struct thread *thread, uint64_t value);
 /* Tells the supervisor how many instructions the thread has executed. */
 void publish_position(struct thread *thread);
 _Noreturn void release(struct thread *thread);
+/* A thread is about to run natively that was not ours before, or will not be. */
+void leave_others_unwatched(struct thread *thread);
 _Noreturn void leave_now(struct thread *thread);
 void leave_space(struct thread *thread);
 /* In the child of a fork, behind the call: from here on it has a recording of its own. */
@@ -321,11 +324,17 @@ bool shadow_forget_all(struct thread *thread, bool keep_image);
 /* Gives memory to a thread that has not been there before. */
 bool shadow_map(uint64_t number);
 void shadow_start(void);
-/* Is there a shadow for this memory, for every thread? If not, is it made? */
-bool shadow_covers(uint64_t start, uint64_t end);
+/* Is the shadow of the thread with this number made where it faults? */
+bool shadow_is_sparse(uint64_t number);
+/* Is there a shadow for this memory, for the thread with this number? */
+bool shadow_covers(uint64_t number, uint64_t start, uint64_t end);
+/* The same for every thread that has windows. If not, is it made? */
+bool shadow_has_window(uint64_t start, uint64_t end);
 bool shadow_extend(uint64_t start, uint64_t end);
+/* The first part of a sparse shadow in the range that begins before *first does. */
+bool shadow_overlaps_sparse(struct range range, struct range *first);
 /* An access to the shadow of `address` faulted: true: it will not again. Else see shadow_fold. */
-bool shadow_fault(uint64_t address);
+bool shadow_fault(uint64_t number, uint64_t address);
 /* Is there memory that this could be the shadow of? */
 bool shadow_is_needed(uint64_t address);
 #define LOW_END (64ul << 30) /* how far low memory goes, as a rule */
@@ -549,6 +558,7 @@ void syscall_int80(struct thread *thread);
 void limits_start(void);
 /* We are about to have so much more memory, or have so much less; while no other thread does that. */
 void limits_reserve(enum limited what, int64_t size);
+bool limits_leave_room(uint64_t size);
 void limits_for_exec(bool back);
 /* getrlimit, setrlimit and prlimit64; false: the kernel's answer is the right one. */
 bool syscall_limit(struct thread *thread, long number);
@@ -616,20 +626,25 @@ void unshield(struct thread *thread);
 _Noreturn void stub_panic(const char *what, uint64_t value);
 _Noreturn void panic_at_fault(const struct kernel_sigcontext *context, uint64_t address);
 
+#define LOCK_FREE      0
+#define LOCK_HELD      1
+#define LOCK_SLEPT_FOR 2 /* held, and somebody may be asleep until it is free */
+
+void lock_contended(uint32_t *word);
+void unlock_contended(uint32_t *word);
+
 static inline void lock(uint32_t *word)
 {
-	if (!__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
-		return;
-	/* Whoever has it may be waiting for the supervisor, and that one for us. */
-	struct thread *thread = current_thread();
-	uint32_t parked = __atomic_exchange_n(&thread->parked, 1, __ATOMIC_SEQ_CST);
-	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
-		__builtin_ia32_pause();
-	__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
+	uint32_t expected = LOCK_FREE;
+
+	if (!__atomic_compare_exchange_n(
+	            word, &expected, LOCK_HELD, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		lock_contended(word);
 }
 static inline void unlock(uint32_t *word)
 {
-	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+	if (__atomic_exchange_n(word, LOCK_FREE, __ATOMIC_RELEASE) == LOCK_SLEPT_FOR)
+		unlock_contended(word);
 }
 
 void *memcpy(void *restrict to, const void *restrict from, size_t size);

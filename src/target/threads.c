@@ -388,6 +388,45 @@ static void announce_thread(struct clone_plan *plan, struct thread *child)
 	}
 }
 
+/*
+ * No number is left, or there is no room for another shadow: the child runs natively from its first
+ * instruction on, and nothing of it is recorded but what others see of it.
+ */
+static long clone_unrecorded(struct thread *thread, struct clone_plan *plan)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+	uint64_t stack = plan->program_stack ? plan->program_stack : gpr[RSP];
+	const uint64_t image[NATIVE_WORDS] = {thread->slots[SLOT_PROGRAM_GS], thread->mask, gpr[RDI],
+	        gpr[RSI], gpr[RDX], gpr[R10], thread->regs.flags, thread->regs.pc, 0, thread->regs.flags,
+	        thread->regs.pc};
+	uint64_t at = stack - 128 - sizeof image;
+
+	/* Its mask could not be set. */
+	if (process()->seccomp)
+		return -K_EAGAIN;
+	if (write_program(at, image, sizeof image) < 0)
+		return -K_EFAULT;
+	leave_others_unwatched(thread);
+	if (plan->number == __NR_clone3) {
+		/* As much of a stack as there is needed, with its end where it is to be. */
+		plan->clone3.stack = at - 0x10;
+		plan->clone3.stack_size = 0x10;
+		plan->arguments[2] = gpr[RDX];
+		plan->arguments[3] = gpr[R10];
+		plan->arguments[4] = gpr[R8];
+	} else {
+		plan->arguments[1] = at;
+	}
+	if (plan->flags & K_CLONE_VFORK)
+		be_absent(thread);
+	long result = clone_native(plan->number, plan->arguments);
+	if (plan->flags & K_CLONE_VFORK)
+		be_back(thread);
+	if (result > 0)
+		__atomic_fetch_add(&channel()->threads_unrecorded, 1, __ATOMIC_RELAXED);
+	return result;
+}
+
 static long clone_shared(struct thread *thread, struct clone_plan *plan)
 {
 	bool begun = begin_own_calls(thread);
@@ -395,13 +434,11 @@ static long clone_shared(struct thread *thread, struct clone_plan *plan)
 	end_own_calls(thread, begun);
 	if (!child && is_assisted(thread) && supervisor_died())
 		back_out(); /* to make it natively */
-	if (!child) {
-		__atomic_fetch_add(&channel()->threads_refused, 1, __ATOMIC_RELAXED);
-		return -K_EAGAIN;
-	}
+	if (!child)
+		return clone_unrecorded(thread, plan);
 
 	if (plan->number == __NR_clone3) {
-		plan->clone3.stack = (uint64_t)child + THREAD_ACTIONS + 0x1000;
+		plan->clone3.stack = (uint64_t)child + THREAD_STACK_BOTTOM;
 		plan->clone3.stack_size = child->stack - plan->clone3.stack;
 	} else {
 		plan->arguments[1] = child->stack;
@@ -456,7 +493,7 @@ struct adoption *adoption_at(uint32_t index)
 {
 	const struct segment_layout *first = &process()->segments[0];
 
-	return (struct adoption *)(first->base + first->logs + (index + 1) * LOG_STRIDE + LOG_DATA);
+	return (struct adoption *)(first->base + first->logs + log_offset(index + 1) + LOG_DATA);
 }
 
 /* They are stopped, wherever they were. Who finds no room goes on natively. */

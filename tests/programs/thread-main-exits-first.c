@@ -3,8 +3,25 @@
  * status 0. */
 #include "check.h"
 #include <pthread.h>
+#include <signal.h>
 
 static pthread_t main_thread;
+static volatile int64_t counted, left[4096];
+
+/* Memory can still be had by a thread that may not get signals when it cannot. */
+static void work_with_signals_blocked(void)
+{
+	sigset_t all, old;
+	int64_t expected = 0;
+
+	sigfillset(&all);
+	CHECK(!pthread_sigmask(SIG_SETMASK, &all, &old));
+	CHECK(__atomic_compare_exchange_n(&counted, &expected, 3, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
+	CHECK(__atomic_fetch_add(&counted, 4, __ATOMIC_SEQ_CST) == 3 && counted == 7);
+	for (int i = 0; i < 4096; i++)
+		CHECK(__atomic_exchange_n(&left[i], 0, __ATOMIC_SEQ_CST) == i);
+	CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+}
 
 static void *second(void *arg)
 {
@@ -15,6 +32,7 @@ static void *second(void *arg)
 	FILE *file = fopen(path, "re");
 	CHECK(file && fgets(text, sizeof text, file));
 	fclose(file);
+	work_with_signals_blocked();
 	printf("main is %c, sum %llx\n", strrchr(text, ')')[2], (long long)compute(5, 100000));
 	printf("%s", "last words\n");
 	fflush(stdout);
@@ -38,6 +56,8 @@ int main(void)
 {
 	pthread_t thread;
 	main_thread = pthread_self();
+	for (int i = 0; i < 4096; i++)
+		left[i] = i;
 	atexit(at_exit);
 	CHECK(!pthread_create(&thread, NULL, first, NULL));
 	pthread_exit(NULL);

@@ -16,7 +16,6 @@
 #define MILLISECOND UINT64_C(1000000)
 #define NUMBER      1 /* of the thread */
 #define INTERVAL    UINT64_C(1000000)
-#define LOGS_BYTES  (MAX_RECORDED_THREADS * LOG_STRIDE)
 
 static char path[] = "/tmp/bugnet-keyframes-XXXXXX";
 static char *arguments[] = {"program", NULL};
@@ -30,7 +29,7 @@ static struct stragglers stragglers;
 
 static struct log *log_of(unsigned number)
 {
-	return (struct log *)(process.logs + number * LOG_STRIDE);
+	return (struct log *)(process.logs + log_offset(number));
 }
 
 static int begin(void **state)
@@ -55,8 +54,8 @@ static int begin(void **state)
 	space_info(&space, 0)->distances[NUMBER] = (uint64_t)slots - 0x1000000 - LAYOUT_THREADS;
 	process = (struct keyframe_process){
 	        .pid = getpid(), .memory = &memory, .space = &space, .numbers = MAX_RECORDED_THREADS};
-	process.logs = mmap(
-	        NULL, LOGS_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	process.logs = mmap(NULL, log_offset(MAX_RECORDED_THREADS), PROT_READ | PROT_WRITE,
+	        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	process.recorder = recorder_create(&options, why, sizeof why);
 	assert_non_null(process.recorder);
 	recorder_begin(process.recorder, getpid(), &space);
@@ -68,7 +67,7 @@ static int end(void **state)
 	(void)state;
 	recorder_destroy(process.recorder);
 	memory_close(&memory);
-	munmap(process.logs, LOGS_BYTES);
+	munmap(process.logs, log_offset(MAX_RECORDED_THREADS));
 	free(space.segments[0].memory);
 	return 0;
 }
@@ -76,6 +75,7 @@ static int end(void **state)
 /* A thread with nothing executed since its keyframe. Nobody has this tid, so it cannot be stopped. */
 static void begin_thread(uint32_t id)
 {
+	((struct logs_head *)process.logs)->highest = NUMBER;
 	*log_of(NUMBER) = (struct log){.id = id, .tid = 0x3fffffff, .due = INTERVAL, .unwatched = 1};
 	slots[SLOT_POSITION] = 0;
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -83,9 +84,66 @@ static void test_room_for_all(void **state)
 	for (unsigned n = 0; n < LAYOUTS; n++) {
 		random_plan(&plan, &random, n & 1, n & 2 ? &wide : &narrow);
 		assert_int_equal(plan.thread_count, MAX_RECORDED_THREADS);
-		for (unsigned thread = 1; thread < plan.thread_count; thread++) {
+		assert_int_equal(plan.windowed, WINDOWED_THREADS);
+		for (unsigned thread = 1; thread < plan.thread_count; thread++)
 			assert_int_equal(plan.distances[thread] & 63, 0);
+		for (unsigned thread = 1; thread < plan.windowed; thread++)
 			check_apart(&plan, thread);
+	}
+}
+
+struct owned {
+	struct range range;
+	unsigned thread; /* 0: the program's own windows */
+};
+
+static int by_start(const void *a, const void *b)
+{
+	const struct owned *first = a, *second = b;
+
+	return first->range.start < second->range.start ? -1 : first->range.start > second->range.start;
+}
+
+/* What threads that have no windows begin with is in nobody's way. */
+static void test_homes_are_apart(void **state)
+{
+	static struct owned all[MAX_WINDOWS * (WINDOWED_THREADS + 1) + MAX_SEGMENTS * MAX_RECORDED_THREADS];
+	struct rng random = rng_stream(4, 0);
+	struct shadow_plan plan;
+
+	(void)state;
+	for (unsigned n = 0; n < LAYOUTS; n++) {
+		unsigned count = 0;
+		random_plan(&plan, &random, n & 1, n & 2 ? &wide : &narrow);
+		for (unsigned i = 0; i < plan.window_count; i++)
+			all[count++] = (struct owned){plan.windows[i], 0};
+		for (unsigned thread = 1; thread < plan.thread_count; thread++) {
+			bool windowed = thread < plan.windowed;
+			const struct range *ranges = windowed ? plan.windows : plan.homes;
+			for (unsigned i = 0; i < (windowed ? plan.window_count : plan.home_count); i++)
+				all[count++] = (struct owned){
+				        shadow_range(ranges[i], plan.distances[thread]), thread};
+		}
+		qsort(all, count, sizeof *all, by_start);
+		for (unsigned i = 1; i < count; i++)
+			assert_true(all[i - 1].range.end <= all[i].range.start);
+	}
+}
+
+/* The first that have no windows can touch memory that is far apart without meeting each other. */
+static void test_first_homes_are_far_apart(void **state)
+{
+	struct rng random = rng_stream(5, 0);
+	struct shadow_plan plan;
+
+	(void)state;
+	for (unsigned n = 0; n < LAYOUTS; n++) {
+		random_plan(&plan, &random, n & 1, n & 2 ? &wide : &narrow);
+		for (unsigned a = plan.windowed; a < plan.windowed + 32; a++) {
+			for (unsigned b = plan.windowed; b < a; b++) {
+				int64_t apart = (int64_t)(plan.distances[a] - plan.distances[b]);
+				assert_true((apart < 0 ? -apart : apart) >= 64 * (int64_t)(1ul << 30));
+			}
 		}
 	}
 }
@@ -108,7 +166,7 @@ static void test_windows_are_apart(void **state)
 			for (unsigned k = 0; k < i; k++)
 				assert_false(overlap(plan.windows[i], plan.windows[k]));
 		}
-		for (unsigned thread = 1; thread < plan.thread_count; thread++)
+		for (unsigned thread = 1; thread < plan.windowed; thread++)
 			check_apart(&plan, thread);
 	}
 }
@@ -161,6 +219,8 @@ int main(void)
 	        cmocka_unit_test(test_room_for_all),
 	        cmocka_unit_test(test_windows_are_apart),
 	        cmocka_unit_test(test_narrow),
+	        cmocka_unit_test(test_homes_are_apart),
+	        cmocka_unit_test(test_first_homes_are_far_apart),
 	        cmocka_unit_test(test_room_for_sanitizers),
 	};
 
