@@ -62,7 +62,7 @@ struct recorded_thread {
 };
 
 struct recorder {
-	bool executed; /* the process ended by execve */
+	bool executed;       /* the process ended by execve */
 	uint32_t unrecorded; /* threads that were not recorded, or not to their ends */
 	const struct recorder_options *options;
 	pid_t pid;
@@ -76,7 +76,7 @@ struct recorder {
 	uint32_t checksums_wanted; /* files of the code log whose checksum was ordered */
 	VECTOR(struct recorded_thread) threads;
 	uint32_t places[MAX_RECORDED_THREADS]; /* where among them the one with such an id was last */
-	uint32_t ended[ENDED_REMEMBERED]; /* ids of the last threads that ended, + 1 */
+	uint32_t ended[ENDED_REMEMBERED];      /* ids of the last threads that ended, + 1 */
 	uint32_t ended_count;
 	uint32_t look_low;   /* pieces that had replaced others when the look at the threads began */
 	uint32_t unseen_low; /* threads that nobody has seen yet run code as of these, or later */

@@ -30,7 +30,7 @@
 #define HOME_STEP_LESS  0x000080000000ul
 #define HOME_SHIFT      0x000001235ac0ul
 #define HOME_SHIFTS     128
-#define HOME_ABOVE      (GIGABYTE / 4) /* libraries, or a heap, above what is there at the start */
+#define HOME_ABOVE      (GIGABYTE / 4)  /* libraries, or a heap, above what is there at the start */
 #define HOME_BELOW      (40 * GIGABYTE) /* stacks of threads, as the kernel places them */
 #define SPREAD          64              /* how far from each other the first ones are, in steps */
 
@@ -188,7 +188,8 @@ static void list_programs(const struct shadow_plan *plan, const struct maps *map
 	for (unsigned i = 0; i < plan->window_count; i++)
 		vector_push(&programs->sorted, plan->windows[i]);
 	for (size_t i = 0; i < maps->count; i++)
-		vector_push(&programs->sorted, (struct range){maps->mappings[i].start, maps->mappings[i].end});
+		vector_push(
+		        &programs->sorted, (struct range){maps->mappings[i].start, maps->mappings[i].end});
 	sort_and_merge(programs);
 }
 
@@ -225,9 +226,10 @@ static bool keeps_apart(const struct shadow_plan *plan, uint64_t step)
 		for (unsigned k = 0; k < plan->home_count; k++) {
 			uint64_t size = plan->homes[k].end - plan->homes[k].start + 0x2000;
 			/* From the start of k to the next start of i above it. */
-			uint64_t between = plan->homes[i].start >= plan->homes[k].start
-			                           ? (plan->homes[i].start - plan->homes[k].start) % step
-			                           : step - (plan->homes[k].start - plan->homes[i].start) % step;
+			uint64_t between =
+			        plan->homes[i].start >= plan->homes[k].start
+			                ? (plan->homes[i].start - plan->homes[k].start) % step
+			                : step - (plan->homes[k].start - plan->homes[i].start) % step;
 			if (i == k ? step < size : between < size)
 				return false;
 		}
@@ -290,7 +292,8 @@ static unsigned choose_step(struct shadow_plan *plan, const struct ranges *progr
 static void spread(struct shadow_plan *plan, const uint64_t *found, unsigned count)
 {
 	for (unsigned step = SPREAD; step; step /= 2) {
-		for (unsigned i = step == SPREAD ? 0 : step; i < count; i += step == SPREAD ? step : 2 * step) {
+		for (unsigned i = step == SPREAD ? 0 : step; i < count;
+		        i += step == SPREAD ? step : 2 * step) {
 			if (plan->thread_count < MAX_RECORDED_THREADS)
 				plan->distances[plan->thread_count++] = found[i];
 		}

@@ -12,7 +12,8 @@
 /* The process's own record. False: it cannot be read, or cannot be true. */
 bool shadows_read(const struct memory *memory, const struct space *space, struct process_memory *ours);
 
-/* Tells of all of them, in whole pages; some may touch. False: one could not be read, or `found` was false. */
+/* Tells of all of them, in whole pages; some may touch. False: one could not be read, or `found` was false.
+ */
 bool shadows_each(const struct memory *memory, const struct space *space, const struct process_memory *ours,
         bool (*found)(void *context, struct range range), void *context);
 

@@ -54,7 +54,7 @@
 #define THREAD_ALTSTACK_BYTES (THREAD_STRIDE - THREAD_ALTSTACK)
 
 /* What a thread that leaves for good finds below its red zone, see leave_with_mask. */
-#define LEAVE_WORDS 10
+#define LEAVE_WORDS  10
 /* And one that was never ours, see clone_native: its GS base first. */
 #define NATIVE_WORDS (LEAVE_WORDS + 1)
 

@@ -560,11 +560,11 @@ bool shadow_is_needed(uint64_t address)
 /* ---- sparse shadows ---- */
 
 /* Pieces of a sparse shadow: large ones where its thread has many; small ones next to what others have. */
-#define PIECE_LARGE   (1ul << 30)
-#define PIECE         (64ul << 20)
-#define PIECE_SMALL   (1ul << 20)
-#define TOGETHER_GAP  (4ul << 30)
-#define FENCED_BYTES  (48ul << 30)
+#define PIECE_LARGE  (1ul << 30)
+#define PIECE        (64ul << 20)
+#define PIECE_SMALL  (1ul << 20)
+#define TOGETHER_GAP (4ul << 30)
+#define FENCED_BYTES (48ul << 30)
 
 /* Where sparse shadows are, roughly: who looks for what is ours need not look at each of thousands. */
 static void note_together(struct range range)

@@ -15,7 +15,8 @@ static long copy(long call, void *to, const void *from, const void *own, uint64_
 
 	if (!(current_thread()->mask & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS))) || process()->seccomp)
 		return usercopy_direct(to, from, size);
-	/* By its own number: that of the process is its first thread's, which has no memory once it has ended. */
+	/* By its own number: that of the process is its first thread's, which has no memory once it has
+	 * ended. */
 	long done = syscall6(call, syscall0(__NR_gettid), (long)&local, 1, (long)&remote, 1, 0);
 	if (done == -K_EPERM || done == -K_ENOSYS) /* forbidden here: a bad address will kill the program */
 		return usercopy_direct(to, from, size);

@@ -17,9 +17,9 @@
 
 static const struct range sanitizer[] = {{0x7fff8000, 0x10007fff8000}, {0x600000000000, 0x640000000000}};
 
-#define FOLD       (1ul << FOLD_BIT)
-#define GIGABYTE   (1ul << 30)
-#define SEGMENT    (GIGABYTE * 3 / 4)
+#define FOLD     (1ul << FOLD_BIT)
+#define GIGABYTE (1ul << 30)
+#define SEGMENT  (GIGABYTE * 3 / 4)
 
 /* As the kernel places them: 28 bits of pages for the libraries and the executable, 22 for the stack. */
 static void random_plan(struct shadow_plan *plan, struct rng *random, bool high)
