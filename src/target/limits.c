@@ -58,8 +58,8 @@ void limits_reserve(enum limited what, int64_t size)
 }
 
 /*
- * A hard limit that was there before us counts what is ours as the program's: is enough left for the program if
- * we take this much more?
+ * A hard limit that was there before us counts what is ours as the program's: is enough left for the program
+ * if we take this much more?
  */
 bool limits_leave_room(uint64_t size)
 {
