@@ -12,6 +12,7 @@
 #define SPINS             600
 #define LOCK_SPINS        100
 #define SLEEP_NANOSECONDS 20000000
+#define SLEEP_MOST        320000000
 #define NAP_NANOSECONDS   1000000
 
 struct mailbox *mailbox_claim(void)
@@ -79,9 +80,9 @@ static bool must_keep_restart(const struct thread *thread)
 	return info()->adopted && thread->regs.gpr[RAX] == __NR_restart_syscall;
 }
 
-void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value)
+static void sleep_for(const struct thread *thread, const uint32_t *word, uint32_t value, long nanoseconds)
 {
-	struct kernel_timespec time = {0, SLEEP_NANOSECONDS}, nap = {0, NAP_NANOSECONDS};
+	struct kernel_timespec time = {0, nanoseconds}, nap = {0, NAP_NANOSECONDS};
 
 	if (must_keep_restart(thread) && process()->seccomp)
 		__builtin_ia32_pause(); /* ppoll may be forbidden */
@@ -89,6 +90,11 @@ void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value)
 		syscall5(__NR_ppoll, 0, 0, &nap, 0, 0);
 	else
 		syscall4(__NR_futex, word, K_FUTEX_WAIT, value, &time);
+}
+
+void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value)
+{
+	sleep_for(thread, word, value, SLEEP_NANOSECONDS);
 }
 
 /*
@@ -126,12 +132,18 @@ void unlock_contended(uint32_t *word)
 		syscall3(__NR_futex, word, K_FUTEX_WAKE, 1);
 }
 
+/*
+ * Who has slept does not spin again, and sleeps longer each time: where thousands wait for one who serves
+ * them, each that looks after him takes from his time.
+ */
 static bool wait_for_reply(const struct thread *thread)
 {
 	struct mailbox *mailbox = thread->mailbox;
+	long sleep = SLEEP_NANOSECONDS;
+	int spins = SPINS;
 
 	for (;;) {
-		for (int i = 0; i < SPINS; i++) {
+		for (int i = 0; i < spins; i++) {
 			if (__atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) == MAILBOX_REPLY)
 				return true;
 			__builtin_ia32_pause();
@@ -140,8 +152,10 @@ static bool wait_for_reply(const struct thread *thread)
 			return __atomic_load_n(&mailbox->state, __ATOMIC_ACQUIRE) == MAILBOX_REPLY;
 		if (!process()->quiet) {
 			__atomic_store_n(&mailbox->sleeping, 1, __ATOMIC_SEQ_CST);
-			sleep_on(thread, &mailbox->state, MAILBOX_REQUEST);
+			sleep_for(thread, &mailbox->state, MAILBOX_REQUEST, sleep);
 			__atomic_store_n(&mailbox->sleeping, 0, __ATOMIC_RELAXED);
+			spins = 1;
+			sleep = sleep < SLEEP_MOST ? 2 * sleep : sleep;
 		}
 	}
 }
