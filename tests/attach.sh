@@ -560,6 +560,7 @@ if wanted refused; then
 		cat "$work/save.out" >>"$work/ps.out"
 		failed attach/refused-first "the first recorder is not found" "$work/ps.out"
 	fi
+	refused refused-recorder 'it is bugnet itself' --pid $recorder
 	refused refused-thread 'it is a thread of process' --pid "$(ls "/proc/$pid/task" | sort -n | sed -n 2p)"
 	detach || failed attach/refused-first "cannot detach" "$work/detach.err"
 	end
