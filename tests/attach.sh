@@ -560,6 +560,14 @@ if wanted refused; then
 		cat "$work/save.out" >>"$work/ps.out"
 		failed attach/refused-first "the first recorder is not found" "$work/ps.out"
 	fi
+	refused refused-recorder 'it is bugnet itself' --pid $recorder
+	"$BUGNET" replay --server "$work/first.bug" >"$work/server.out" 2>&1 </dev/null &
+	server=$!
+	wait_until 30 grep -q 'Waiting for gdb' "$work/server.out"
+	refused refused-replayed 'it is a program that bugnet replays' --pid "$(pgrep -P $server | head -n1)"
+	refused refused-replayer 'it is bugnet itself' --pid $server
+	kill $server
+	wait $server
 	refused refused-thread 'it is a thread of process' --pid "$(ls "/proc/$pid/task" | sort -n | sed -n 2p)"
 	detach || failed attach/refused-first "cannot detach" "$work/detach.err"
 	end

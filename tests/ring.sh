@@ -546,6 +546,36 @@ control() {
 }
 
 # Who comes and says nothing, or says it late, keeps nobody from being answered.
+# A recorder that is stopped is named, and nobody waits for it without end; the others are there as ever.
+silent() {
+	local other stopped command
+	"$BUGNET" record --save-on never -o "$work/other.bug" -- "$flight" busy 60 1 >"$work/other.out" 2>&1 </dev/null &
+	other=$!
+	wait_until 30 sh -c "'$BUGNET' ps | grep -q '^ *$other '"
+	begin '--save-on never' busy 60 1
+	stopped=$(supervisor_of $pid)
+	kill -STOP "$stopped"
+	: >"$work/why"
+	for command in ps 'ps --json' "save $pid" "detach $pid" ls info "record --pid $stopped"; do
+		# shellcheck disable=SC2086
+		(cd "$work/data" && timeout 30 "$BUGNET" $command) >"$work/silent.out" 2>"$work/silent.err" </dev/null
+		[ $? -ne 124 ] || echo "'bugnet $command' waits" >>"$work/why"
+		case $command in
+		record*) grep -q 'it is bugnet itself' "$work/silent.err" || echo "'bugnet $command': $(cat "$work/silent.err")" >>"$work/why" ;;
+		*) grep -q "recorder $stopped does not answer; continue it with 'kill -CONT $stopped'" "$work/silent.err" || echo "'bugnet $command': $(cat "$work/silent.err")" >>"$work/why" ;;
+		esac
+		case $command in
+		ps*) grep -qw "$other" "$work/silent.out" || echo "'bugnet $command' does not list the other" >>"$work/why" ;;
+		esac
+	done
+	timeout 30 "$BUGNET" save -o "$work/other-saved.bug" $other >"$work/silent.out" 2>&1 || echo "the other cannot be saved" >>"$work/why"
+	kill -CONT "$stopped"
+	timeout 30 "$BUGNET" ps | grep -qw $pid || echo "it does not answer when it goes on" >>"$work/why"
+	if [ -s "$work/why" ]; then failed ring/silent "$(head -n1 "$work/why")" "$work/why"; else ok ring/silent; fi
+	kill -KILL $pid $other
+	wait $pid $other 2>/dev/null
+}
+
 callers() {
 	begin '--save-on never' busy 60 1
 	if timeout 40 python3 - "$(socket_of $pid)" $pid >"$work/callers" 2>&1 <<'END'
@@ -741,7 +771,7 @@ for test in small bounds set-of-work leaning code memory save-progress; do
 done
 deaths
 policies
-for test in several oom locked wish lists control callers terminated; do
+for test in several oom locked wish lists control callers silent terminated; do
 	wanted $test && $test
 done
 wanted trim && trimmed trim '--interval 2M' ''

@@ -61,10 +61,17 @@ static int detach_main(int argc, char **argv)
 		        "detach", "'%s' is no process id; 'bugnet ps' lists what is recorded", argv[first]);
 		return STATUS_FAILED;
 	}
-	if (!running_find((pid_t)pid, socket))
+	pid_t silent;
+	bool found = running_find((pid_t)pid, socket, &silent);
+	if (!found && !silent)
 		return take_out_remains((pid_t)pid);
 	snprintf(request, sizeof request, "detach\n%ld\n", pid);
-	if (!control_ask(socket, request, answer, NULL)) {
+	bool answered = found && control_ask(socket, request, answer, NULL, &silent);
+	if (!answered && silent) {
+		error_print("detach", "process %ld: " CONTROL_SILENT, pid, silent, silent, silent);
+		return STATUS_FAILED;
+	}
+	if (!answered) {
 		error_print("detach",
 		        "process %ld: its recorder ended before it could answer; 'bugnet ps' lists "
 		        "what is recorded",

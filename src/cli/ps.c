@@ -8,6 +8,7 @@
 #include "cli/error.h"
 #include "cli/json.h"
 #include "cli/running.h"
+#include "record/control.h"
 #include "recording/amount.h"
 
 struct ps_values {
@@ -68,6 +69,16 @@ static void print_object(void *context, const struct running *running)
 	json_close(json, '}');
 }
 
+/* What one does not tell is missing in the list. */
+static int end(pid_t silent)
+{
+	if (!silent)
+		return 0;
+	fflush(stdout);
+	error_print("ps", CONTROL_SILENT, silent, silent, silent);
+	return STATUS_FAILED;
+}
+
 static int ps_main(int argc, char **argv)
 {
 	struct ps_values values = {0};
@@ -75,6 +86,7 @@ static int ps_main(int argc, char **argv)
 	int status;
 	int first = options_parse(&ps_command, argc, argv, &values, &status);
 	bool any = false;
+	pid_t silent;
 
 	if (first < 0)
 		return status;
@@ -84,17 +96,17 @@ static int ps_main(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	if (!values.json) {
-		running_each(print_row, &any);
-		if (!any)
+		running_each(print_row, &any, &silent);
+		if (!any && !silent)
 			printf("nothing is being recorded\n");
-		return 0;
+		return end(silent);
 	}
 	json_open(&json, NULL, '{');
 	json_open(&json, "recorded", '[');
-	running_each(print_object, &json);
+	running_each(print_object, &json, &silent);
 	json_close(&json, ']');
 	json_close(&json, '}');
-	return 0;
+	return end(silent);
 }
 
 const struct command ps_command = {
@@ -106,7 +118,10 @@ const struct command ps_command = {
                 "ring is\n"
                 "used, how far back it reaches, in time and in instructions of all threads, and how many "
                 "times\n"
-                "slower the program is for it, as an estimate. As root, those of all users.\n",
+                "slower the program is for it, as an estimate. As root, those of all users.\n"
+                "\n"
+                "Exit status: 0; or 125 when a recorder does not answer, which is named; all others are "
+                "listed.\n",
         .options = ps_options,
         .function = ps_main,
 };

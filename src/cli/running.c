@@ -24,6 +24,7 @@ struct visit {
 	void *context;
 	pid_t wanted; /* or 0 */
 	char *socket;
+	pid_t silent;
 };
 
 static bool ask(void *context, const char *path)
@@ -31,8 +32,12 @@ static bool ask(void *context, const char *path)
 	struct visit *visit = context;
 	char answer[CONTROL_PACKET], *rest = answer, *line;
 
-	if (!control_ask(path, "state", answer, NULL))
+	pid_t silent;
+
+	if (!control_ask(path, "state", answer, NULL, &silent)) {
+		visit->silent = silent ? silent : visit->silent;
 		return false;
+	}
 	strsep(&rest, "\n"); /* "ok" */
 	while ((line = strsep(&rest, "\n"))) {
 		struct running running;
@@ -48,16 +53,19 @@ static bool ask(void *context, const char *path)
 	return false;
 }
 
-void running_each(void (*found)(void *context, const struct running *running), void *context)
+void running_each(void (*found)(void *context, const struct running *running), void *context, pid_t *silent)
 {
 	struct visit visit = {.found = found, .context = context};
 
 	control_each(ask, &visit);
+	*silent = visit.silent;
 }
 
-bool running_find(pid_t pid, char socket[PATH_MAX])
+bool running_find(pid_t pid, char socket[PATH_MAX], pid_t *silent)
 {
 	struct visit visit = {.wanted = pid, .socket = socket};
 
-	return control_each(ask, &visit);
+	bool found = control_each(ask, &visit);
+	*silent = visit.silent;
+	return found;
 }

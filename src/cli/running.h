@@ -22,9 +22,10 @@ struct running {
 	const char *program;
 };
 
-void running_each(void (*found)(void *context, const struct running *running), void *context);
+/* *silent: a supervisor that does not answer, see CONTROL_SILENT; or 0. */
+void running_each(void (*found)(void *context, const struct running *running), void *context, pid_t *silent);
 
-/* The socket of the supervisor of this process; false: it is not recorded. */
-bool running_find(pid_t pid, char socket[PATH_MAX]);
+/* The socket of the supervisor of this process; false: it is not recorded, or *silent may do so. */
+bool running_find(pid_t pid, char socket[PATH_MAX], pid_t *silent);
 
 #endif

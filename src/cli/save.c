@@ -113,10 +113,15 @@ static int save_main(int argc, char **argv)
 		return STATUS_FAILED;
 	struct ticker ticker = {.command = "save", .doing = "saving", .unit = TICKER_BYTES};
 	ticker_begin(&ticker);
-	bool found = running_find((pid_t)pid, socket);
+	pid_t silent;
+	bool found = running_find((pid_t)pid, socket, &silent);
 	snprintf(request, sizeof request, "save\n%ld\n%s\n%.500s", pid, path, values.why ? values.why : "");
-	bool answered = found && control_ask(socket, request, answer, &ticker.progress);
+	bool answered = found && control_ask(socket, request, answer, &ticker.progress, &silent);
 	ticker_end(&ticker);
+	if (!answered && silent) {
+		error_print("save", "process %ld: " CONTROL_SILENT, pid, silent, silent, silent);
+		return STATUS_FAILED;
+	}
 	if (!answered) {
 		error_print("save",
 		        found ? "process %ld ended before it could be saved"

@@ -65,9 +65,17 @@ static bool check(pid_t pid, const struct memory *memory, char *why, size_t why_
 	if (process_status(pid, "Tgid") != pid)
 		return fail_because(why, why_size, "it is a thread of process %ld; give that number",
 		        process_status(pid, "Tgid"));
+	if (strncmp(program, "/memfd:bugnet-replay", 20) == 0)
+		return fail_because(why, why_size,
+		        "it is a program that bugnet replays: what it does was recorded already");
 	if (tracer > 0)
 		return fail_because(why, why_size, "process %ld traces it; end that one first", tracer);
 	switch (orphan_look(memory)) {
+	case ORPHAN_BUGNET:
+		return fail_because(why, why_size,
+		        "it is bugnet itself, which records or replays another program; 'bugnet ps' lists "
+		        "what "
+		        "is recorded");
 	case ORPHAN_SERVED:
 		return fail_because(
 		        why, why_size, "bugnet runs it already; 'bugnet ps' lists what is recorded");

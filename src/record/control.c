@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,16 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "record/process_facts.h"
+
 #define DIRECTORY_SIZE (sizeof((struct sockaddr_un *)NULL)->sun_path - 32)
 #define PATIENCE_MS    100 /* with somebody who does not take his answer */
+
+/* With somebody who gives none: how often he is looked at, and how many looks are enough. */
+#define LOOK_MS         500
+#define STOPPED_LOOKS   2
+#define IDLE_LOOKS      60
+#define CONNECT_SECONDS 2
 
 /* ---- where ---- */
 
@@ -210,32 +219,96 @@ static bool take_progress(const char *packet, struct progress *progress)
 	return true;
 }
 
-static ssize_t receive_answer(int fd, char answer[CONTROL_PACKET], struct progress *progress)
+/* How long somebody is waited for who owes an answer. */
+struct patience {
+	pid_t pid;
+	unsigned stopped, idle; /* looks in a row at which he was so */
+	uint64_t used;          /* his CPU time */
+};
+
+/* To save may take him long, but not without working, or waiting for a disk. */
+static bool is_patient(struct patience *patience)
+{
+	char stat[PROCESS_STAT_SIZE], state;
+	unsigned long user, system;
+
+	if (!process_stat(patience->pid, stat) ||
+	        sscanf(stat, "%c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &state, &user, &system) !=
+	                3)
+		return true; /* he goes, which is seen */
+	bool stopped = state == 'T' || state == 't', idle = user + system == patience->used && state != 'D';
+	patience->used = user + system;
+	patience->stopped = stopped ? patience->stopped + 1 : 0;
+	patience->idle = idle ? patience->idle + 1 : 0;
+	return patience->stopped < STOPPED_LOOKS && patience->idle < IDLE_LOOKS;
+}
+
+static bool wait_for_packet(int fd, struct patience *patience)
+{
+	struct pollfd packet = {.fd = fd, .events = POLLIN};
+	int ready;
+
+	while ((ready = poll(&packet, 1, LOOK_MS)) <= 0) {
+		if (ready < 0 && errno != EINTR)
+			return false;
+		if (ready == 0 && !is_patient(patience))
+			return false;
+	}
+	return true;
+}
+
+/* -1 with ETIMEDOUT: there will be none. */
+static ssize_t receive_answer(
+        int fd, char answer[CONTROL_PACKET], struct progress *progress, struct patience *patience)
 {
 	ssize_t size;
 
 	do {
+		if (!wait_for_packet(fd, patience)) {
+			errno = ETIMEDOUT;
+			return -1;
+		}
 		size = recv(fd, answer, CONTROL_PACKET - 1, 0);
 		answer[size > 0 ? size : 0] = 0;
 	} while (size > 0 && take_progress(answer, progress));
 	return size;
 }
 
-bool control_ask(
-        const char *path, const char *request, char answer[CONTROL_PACKET], struct progress *progress)
+/* Whose socket it is, by its name: control_open. */
+static pid_t owner_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return (pid_t)atoi(slash ? slash + 1 : path);
+}
+
+/* As many as may wait do so already: he has not looked for long. */
+static bool is_crowded(int error)
+{
+	return error == EAGAIN;
+}
+
+bool control_ask(const char *path, const char *request, char answer[CONTROL_PACKET],
+        struct progress *progress, pid_t *silent)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct patience patience = {.pid = owner_of(path)};
+	struct timeval time = {CONNECT_SECONDS, 0};
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	ssize_t size = -1;
 
+	*silent = 0;
 	if (fd < 0)
 		return false;
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
 	if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
 	        send(fd, request, strlen(request), MSG_NOSIGNAL) >= 0)
-		size = receive_answer(fd, answer, progress);
+		size = receive_answer(fd, answer, progress, &patience);
 	else if (errno == ECONNREFUSED)
 		unlink(path); /* who had it was killed */
+	if (size < 0 && (errno == ETIMEDOUT || is_crowded(errno)))
+		*silent = patience.pid;
 	close(fd);
 	return size > 0;
 }
@@ -301,9 +374,11 @@ bool control_each(bool (*found)(void *context, const char *path), void *context)
 static bool wait_for(void *context, const char *path)
 {
 	char answer[CONTROL_PACKET];
+	pid_t silent;
 
 	(void)context;
-	control_ask(path, "wait", answer, NULL);
+	if (!control_ask(path, "wait", answer, NULL, &silent) && silent)
+		fprintf(stderr, "bugnet: warning: " CONTROL_SILENT "\n", silent, silent, silent);
 	return false;
 }
 

@@ -49,16 +49,24 @@ void control_tell_progress(int client, uint64_t done, uint64_t total);
 /* ---- the other side ---- */
 
 /*
- * Sends the request and waits for the answer, ended by a zero; false: nobody is there, or he went. `progress`
- * is set while that takes time, if it is not NULL.
+ * Sends the request and waits for the answer, ended by a zero; false: nobody is there, or he went, or
+ * *silent, if that is not 0, does not answer: he is stopped, or has done nothing for long. `progress` is set
+ * while that takes time, if it is not NULL.
  */
-bool control_ask(
-        const char *path, const char *request, char answer[CONTROL_PACKET], struct progress *progress);
+bool control_ask(const char *path, const char *request, char answer[CONTROL_PACKET],
+        struct progress *progress, pid_t *silent);
+
+/* What to say of such a one, with his number. */
+#define CONTROL_SILENT                                                                                       \
+	"recorder %d does not answer; continue it with 'kill -CONT %d', or end it with 'kill -KILL %d', "    \
+	"which "                                                                                             \
+	"leaves its program to go on natively"
 
 /* Calls `found` for every socket of this user, or of all if this is root, until it returns true. */
 bool control_each(bool (*found)(void *context, const char *path), void *context);
 
-/* Waits for those whose program has ended and who may be about to save. */
+/* Waits for those whose program has ended and who may be about to save; who does not answer is named on
+ * standard error. */
 void control_wait_for_savers(void);
 
 #endif

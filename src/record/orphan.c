@@ -51,10 +51,12 @@ static bool is_our_stub(const struct memory *memory, uint64_t base)
 }
 
 /* Is anything of ours in it? *base: where the stub is, or 0 if that is not the one we have. */
-static bool find_stub(const struct memory *memory, uint64_t *base)
+static bool find_stub(const struct memory *memory, uint64_t *base, bool *executable)
 {
 	struct maps maps = {0};
 	bool found = false;
+
+	*executable = false;
 
 	*base = 0;
 	if (maps_read(&maps, memory->maps_fd) == 0) {
@@ -63,6 +65,7 @@ static bool find_stub(const struct memory *memory, uint64_t *base)
 			if (strncmp(mapping->path, "/memfd:bugnet", 13) != 0)
 				continue;
 			found = true;
+			*executable |= mapping->executable;
 			if (!mapping->offset && mapping->executable && is_our_stub(memory, mapping->start))
 				*base = mapping->start;
 		}
@@ -76,8 +79,12 @@ enum orphan_state orphan_look(const struct memory *memory)
 	uint64_t base;
 	uint32_t owner;
 
-	if (!find_stub(memory, &base))
+	bool executable;
+
+	if (!find_stub(memory, &base, &executable))
 		return ORPHAN_NOTHING;
+	if (!executable)
+		return ORPHAN_BUGNET;
 	if (!base || !read_exactly(memory, base + LAYOUT_CHANNEL + offsetof(struct channel, owner), &owner,
 	                     sizeof owner))
 		return ORPHAN_STRANGE;
@@ -148,7 +155,8 @@ static struct space *recall_space(const struct memory *memory)
 
 	if (!space)
 		abort();
-	bool sound = find_stub(memory, &base) && base &&
+	bool executable;
+	bool sound = find_stub(memory, &base, &executable) && base &&
 	             read_exactly(memory, base + LAYOUT_INFO, &info, sizeof info) && is_sound(&info);
 	space->header = *(const struct stub_header *)inject_stub();
 	space->mode = info.mode == MODE_RECORD ? TRANSLATE_RECORD : TRANSLATE_RUN;

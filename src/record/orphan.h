@@ -18,6 +18,7 @@ enum orphan_state {
 	ORPHAN_NOTHING, /* of ours is in it */
 	ORPHAN_SERVED,  /* its recorder lives */
 	ORPHAN_LEFT,    /* its recorder was killed */
+	ORPHAN_BUGNET,  /* it is a recorder, or replays, and has its program's code cache mapped */
 	ORPHAN_STRANGE, /* it is from another build of bugnet, whose layout is not known */
 };
 
