@@ -223,6 +223,34 @@ elif wanted traced; then
 	skipped keyframes/traced "no strace"
 fi
 
+# What is not known yet is taken with the lines beside it where a program goes through memory, so that replay stops a few times for a
+# page instead of once for each line; and line by line where it does not, so that nothing is logged that is not read.
+# lines_read NAME MOST-LOGGED MOST-STOPS: of 16384 lines that are read in this way, or half as many, and what comes before them
+lines_read() {
+	local name=keyframes/lines-$1 logged stops
+	wanted "lines-$1" || return
+	if [ ! -x "$work/line-reader" ] &&
+		! "$root/tests/build-program" "$root/tests/programs/support/line-reader.c" "$work/line-reader"; then
+		failed "$name" "tests/programs/support/line-reader.c does not compile"
+		return
+	fi
+	rm -f "$work/lines.bug"
+	capture bugnet "$BUGNET" record -o "$work/lines.bug" -- "$work/line-reader" "$1"
+	logged=$("$BUGNET" info --json "$work/lines.bug" | sed -n 's/^ *"logged_loads": \([0-9]*\),$/\1/p')
+	capture replay "$BUGNET" replay --check --stats "$work/lines.bug"
+	stops=$(cat "$work/replay.out" "$work/replay.err" | sed -n 's/^blocks executed singly *\([0-9]*\)$/\1/p')
+	if [ "$(paste -sd';' "$work/bugnet.status")" != 'exit 0' ] || ! grep -q '^exact$' "$work/replay.out"; then
+		failed "$name" "not recorded and replayed as it should be" "$work/bugnet.err"
+	elif [ "${logged:-999999}" -gt "$2" ] || [ "${stops:-999999}" -gt "$3" ]; then
+		failed "$name" "${logged:-?} lines logged, at most $2 are needed; ${stops:-?} blocks singly, of at most $3"
+	else
+		ok "$name"
+	fi
+}
+lines_read through 19000 10000
+lines_read back 19000 10000
+lines_read apart 12000 20000
+
 # Thousands of keyframes, in programs of all kinds. `make soak` does this with all of them.
 # with_keyframes OPTIONS NAME...
 with_keyframes() {

@@ -8,7 +8,7 @@
 
 #define LINE   64ul
 #define WORDS  8
-#define BLOCK  (16 * LINE)
+#define RUN    16 /* lines that are taken around a miss, at most */
 #define COPIED 2048ul
 #define FOLD   (1ul << FOLD_BIT)
 
@@ -113,20 +113,38 @@ static bool is_known(const struct thread *thread, uint64_t line)
 	return any != 0;
 }
 
-/*
- * How much is taken with what was missed. Behind a keyframe nothing is known, and a program comes back to
- * nearly all of what it works on, line by line: each would be a miss here, and a stop in replay. Where two
- * lines of a block are known already the others are likely to follow; where there is none, that would be in
- * vain.
- */
-static uint64_t reach(const struct thread *thread, uint64_t address)
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
-	uint64_t block = address & -BLOCK;
-	unsigned known = 0;
+	return a < b ? a : b;
+}
 
-	for (uint64_t line = block; line < block + BLOCK && known < 2; line += LINE)
-		known += is_known(thread, line);
-	return known == 0 ? LINE : known == 1 ? 4 * LINE : BLOCK;
+/* How many lines in a row are known, from `line` on by steps of `step`; none of them is `end`. */
+static uint64_t known_run(const struct thread *thread, uint64_t line, uint64_t step, uint64_t end)
+{
+	uint64_t count = 0;
+
+	for (; count < RUN / 2 && line != end && is_known(thread, line); line += step)
+		count++;
+	return count;
+}
+
+/*
+ * What is taken with the lines that were missed, [*start, *end). Behind a keyframe nothing is known, and a
+ * program comes back to much of what it works on, line by line: each would be a miss here, and a stop in
+ * replay. Where lines in front of them are known it is on its way through memory, and twice as many are
+ * likely to follow; where more are known behind them, it goes backwards. Lines here and there tell nothing.
+ */
+static void reach(const struct thread *thread, uint64_t *start, uint64_t *end)
+{
+	uint64_t page = *start & ~0xffful, page_end = (*end + 0xfff) & ~0xffful;
+
+	uint64_t before = known_run(thread, *start - LINE, -LINE, page - LINE);
+	uint64_t behind = known_run(thread, *end, LINE, page_end);
+
+	if (before >= behind)
+		*end = lesser(page_end, *end + 2 * LINE * before);
+	else
+		*start -= lesser(*start - page, 2 * LINE * behind);
 }
 
 /*
@@ -135,15 +153,14 @@ static uint64_t reach(const struct thread *thread, uint64_t address)
  */
 static bool check_loaded(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
-	uint64_t words[WORDS], around = LINE;
+	uint64_t words[WORDS], start = address & -LINE, end = (address + size + LINE - 1) & -LINE;
 
 	/* A page next to a window may have a part of its shadow, for distances are no whole pages. What is
 	 * stored for the first time may have none. */
 	if (shadow_covers(thread->number, address & ~0xffful, (address + size + 0xfff) & ~0xffful))
-		around = reach(thread, address);
+		reach(thread, &start, &end);
 	else if (!cover(thread, address, size))
 		return false;
-	uint64_t start = address & -around, end = (address + size + around - 1) & -around;
 	for (uint64_t line = start; line < end; line += LINE) {
 		if (load_line(words, (const void *)line) < 0)
 			return false;
