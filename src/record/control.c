@@ -21,7 +21,7 @@
 
 /* With somebody who gives none: how often he is looked at, and how many looks are enough. */
 #define LOOK_MS         500
-#define STOPPED_LOOKS   2
+#define STOPPED_LOOKS   8
 #define IDLE_LOOKS      60
 #define CONNECT_SECONDS 2
 

@@ -30,6 +30,16 @@ bool recorded_has_thread(const struct recorded *recorded, uint32_t id)
 	return false;
 }
 
+/* A program that was let go right after it was attached to has executed nothing meanwhile. */
+static bool executes(const struct timeline *timeline)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < timeline->count; i++)
+		any |= timeline->stretches[i]->last > timeline->stretches[i]->first;
+	return any;
+}
+
 static bool read_recording(struct recorded *recorded, const char *path, char *why, size_t why_size)
 {
 	if (reader_open(&recorded->reader, path) != RECORDING_OK)
@@ -45,7 +55,7 @@ static bool read_recording(struct recorded *recorded, const char *path, char *wh
 	if (!recorded->timeline.count)
 		return fail_because(
 		        why, why_size, "there is nothing in it to replay; 'bugnet info' tells what there is");
-	if (!recorded->history.count)
+	if (!recorded->history.count && executes(&recorded->timeline))
 		return fail_because(why, why_size,
 		        "its code history is missing, so there is no code to replay; 'bugnet events "
 		        "--no-replay' lists what was logged");

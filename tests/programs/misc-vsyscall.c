@@ -38,7 +38,8 @@ int main(void)
 			CHECK(!day(&now, NULL));
 			CHECK(now.tv_sec > 1600000000);
 			time_t time_now = seconds(NULL);
-			CHECK(time_now >= now.tv_sec && time_now < now.tv_sec + 10);
+			/* Its clock goes by ticks, and may be a little behind. */
+			CHECK(time_now >= now.tv_sec - 1 && time_now < now.tv_sec + 10);
 			unsigned cpu;
 			CHECK(!getcpu_call(&cpu, NULL, NULL));
 		}
