@@ -651,8 +651,9 @@ static bool add_sparse(uint64_t number, uint64_t address, uint64_t size)
 }
 
 /*
- * Programs that came to have low memory only when they ran, as those with AddressSanitizer do, are not
- * replayed exactly with sparse shadows, and nobody knows yet why: there are none then.
+ * Programs that came to have low memory only when they ran, as those with AddressSanitizer do, touch memory
+ * all over terabytes: sooner or later the shadow of some would be where another thread has that of other
+ * memory, which no fault tells (docs/architecture.md, Open). With windows that is rarer.
  */
 static bool is_folded_late(void)
 {
