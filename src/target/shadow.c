@@ -775,10 +775,14 @@ bool shadow_overlaps_sparse(struct range range, struct range *first)
 
 bool shadow_fault(uint64_t number, uint64_t address)
 {
+	uint8_t byte;
 	uint64_t chunk = info()->chunk, start = address & -chunk;
 
-	if (address < FOLD || shadow_covers(number, address, address + 64))
+	if (address < FOLD)
 		return false;
+	/* Another thread may have made it meanwhile: then the access is simply made again. */
+	if (shadow_covers(number, address, address + 64))
+		return read_program(&byte, address + info()->distances[number], 1) == 0;
 	if (shadow_is_sparse(number))
 		return extend_sparse(number, address);
 	return shadow_extend(start, start + chunk) ||

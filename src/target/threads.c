@@ -422,7 +422,8 @@ static long clone_unrecorded(struct thread *thread, struct clone_plan *plan)
 	long result = clone_native(plan->number, plan->arguments);
 	if (plan->flags & K_CLONE_VFORK)
 		be_back(thread);
-	if (result > 0)
+	/* A process of its own would not be recorded either. */
+	if (result > 0 && plan->flags & K_CLONE_THREAD)
 		__atomic_fetch_add(&channel()->threads_unrecorded, 1, __ATOMIC_RELAXED);
 	return result;
 }

@@ -5,7 +5,9 @@ gcc -O1 -g -fsanitize=address,undefined "$programs/faulty.c" -o program -pthread
 export ASAN_OPTIONS=symbolize=0
 for what in nothing use-after-free heap-overflow stack-overflow global-overflow leak undefined; do
 	echo "$what"
-	report translated ./program $what 2>said
+	# Where the kernel puts things by chance, a third of the layouts has no room for the shadows of all threads beside
+	# AddressSanitizer's terabytes (docs/architecture.md, Open), and the recorder says so.
+	report setarch -R translated ./program $what 2>said
 	sed -nE 's/^==[0-9]+==(ERROR: [A-Za-z]+: [a-z -]+).*/\1/p; s/.*(runtime error: .*)/\1/; s/0x[0-9a-f]+/ADDRESS/; /^runtime error/p' said
 	grep -a '^bugnet' said >&2
 done
