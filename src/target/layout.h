@@ -139,8 +139,8 @@ struct segment_layout {
 	uint64_t directory_size;
 	uint64_t records; /* offset from base */
 	uint64_t records_size;
-	uint64_t logs; /* offset from base: LOG_STRIDE for each thread number while recording; the feed in
-	                  replay */
+	uint64_t logs; /* offset from base: those of all thread numbers while recording, see log_offset; the
+	                  feed in replay */
 	uint64_t logs_size;
 };
 
