@@ -207,6 +207,7 @@ test: packages-test
 
 REPEAT ?= 3
 # Everything that is recorded and replayed, also what takes long.
+soak: export SUITE_TIMEOUT = 0
 soak: packages-test
 	@$(MAKE) --no-print-directory tests
 	@REPEAT=$(REPEAT) tests/run record replay
