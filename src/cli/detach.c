@@ -32,7 +32,7 @@ static int take_out_remains(pid_t pid)
 	int status = STATUS_FAILED;
 
 	if (memory_open(&memory, pid) != 0 || orphan_look(&memory) != ORPHAN_LEFT)
-		error_print("detach", "process %d is not being recorded; 'bugnet ps' lists what is", pid);
+		running_explain("detach", pid);
 	else if (!orphan_take_out(pid, &memory, why, sizeof why))
 		error_print("detach", "process %d: %s", pid, why);
 	else

@@ -72,11 +72,11 @@ static void print_object(void *context, const struct running *running)
 /* What one does not tell is missing in the list. */
 static int end(pid_t silent)
 {
-	if (!silent)
-		return 0;
 	fflush(stdout);
-	error_print("ps", CONTROL_SILENT, silent, silent, silent);
-	return STATUS_FAILED;
+	bool others = running_tell_others("ps");
+	if (silent)
+		error_print("ps", CONTROL_SILENT, silent, silent, silent);
+	return silent || others ? STATUS_FAILED : 0;
 }
 
 static int ps_main(int argc, char **argv)
@@ -120,7 +120,8 @@ const struct command ps_command = {
                 "times\n"
                 "slower the program is for it, as an estimate. As root, those of all users.\n"
                 "\n"
-                "Exit status: 0; or 125 when a recorder does not answer, which is named; all others are "
+                "Exit status: 0; or 125 when a recorder does not answer, or may not be asked since another\n"
+                "user, such as root, records a process of this one; it is named, and all others are "
                 "listed.\n",
         .options = ps_options,
         .function = ps_main,

@@ -1,9 +1,18 @@
 #include "cli/running.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "cli/error.h"
 #include "record/control.h"
+#include "record/memory.h"
+#include "record/orphan.h"
 
 /* See recorded_process_tell. */
 static bool parse(char *line, struct running *running)
@@ -68,4 +77,85 @@ bool running_find(pid_t pid, char socket[PATH_MAX], pid_t *silent)
 	bool found = control_each(ask, &visit);
 	*silent = visit.silent;
 	return found;
+}
+
+/* ---- whom we may not ask ---- */
+
+static bool owner_of(pid_t pid, uid_t *owner)
+{
+	struct stat status;
+	char path[64];
+
+	snprintf(path, sizeof path, "/proc/%d", pid);
+	if (stat(path, &status) < 0)
+		return false;
+	*owner = status.st_uid;
+	return true;
+}
+
+static const char *user_name(uid_t uid, char text[64])
+{
+	const struct passwd *user = getpwuid(uid);
+
+	if (user)
+		snprintf(text, 64, "user %.50s", user->pw_name);
+	else
+		snprintf(text, 64, "user number %u", uid);
+	return text;
+}
+
+/* 0: nobody, or nobody else, or it cannot be known. */
+static pid_t recorder_of_another(pid_t pid, uid_t *user)
+{
+	struct memory memory;
+	pid_t recorder = 0;
+
+	if (memory_open(&memory, pid) == 0 && orphan_look(&memory) == ORPHAN_SERVED)
+		recorder = orphan_recorder(&memory);
+	memory_close(&memory);
+	return recorder && owner_of(recorder, user) && *user != geteuid() ? recorder : 0;
+}
+
+void running_explain(const char *command, pid_t pid)
+{
+	char name[64];
+	uid_t user;
+	pid_t recorder;
+
+	if (geteuid() != 0 && owner_of(pid, &user) && user != geteuid())
+		error_print(command,
+		        "process %d is of %s, and whether it is being recorded is not for you to know; ask "
+		        "as that "
+		        "user, or as root",
+		        pid, user_name(user, name));
+	else if ((recorder = recorder_of_another(pid, &user)))
+		error_print(command,
+		        "process %d is recorded by process %d of %s, who alone may be asked; ask as that "
+		        "user",
+		        pid, recorder, user_name(user, name));
+	else
+		error_print(command, "process %d is not being recorded; 'bugnet ps' lists what is", pid);
+}
+
+bool running_tell_others(const char *command)
+{
+	DIR *processes = geteuid() == 0 ? NULL : opendir("/proc");
+	char name[64];
+	bool any = false;
+
+	for (struct dirent *entry; processes && (entry = readdir(processes));) {
+		pid_t pid = (pid_t)atoi(entry->d_name), recorder;
+		uid_t user;
+		if (pid <= 0 || !owner_of(pid, &user) || user != geteuid() ||
+		        !(recorder = recorder_of_another(pid, &user)))
+			continue;
+		error_print(command,
+		        "process %d is recorded by process %d of %s, who alone may be asked; ask as that "
+		        "user",
+		        pid, recorder, user_name(user, name));
+		any = true;
+	}
+	if (processes)
+		closedir(processes);
+	return any;
 }

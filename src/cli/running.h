@@ -28,4 +28,11 @@ void running_each(void (*found)(void *context, const struct running *running), v
 /* The socket of the supervisor of this process; false: it is not recorded, or *silent may do so. */
 bool running_find(pid_t pid, char socket[PATH_MAX], pid_t *silent);
 
+/* Why running_find has found nobody, as far as the kernel lets us know, and what to do. */
+void running_explain(const char *command, pid_t pid);
+
+/* What is recorded of this user's processes by somebody whom only root can ask; false: nothing. It is told on
+ * standard error. */
+bool running_tell_others(const char *command);
+
 #endif

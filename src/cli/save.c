@@ -122,13 +122,12 @@ static int save_main(int argc, char **argv)
 		error_print("save", "process %ld: " CONTROL_SILENT, pid, silent, silent, silent);
 		return STATUS_FAILED;
 	}
-	if (!answered) {
-		error_print("save",
-		        found ? "process %ld ended before it could be saved"
-		              : "process %ld is not being recorded; 'bugnet ps' lists what is",
-		        pid);
+	if (!answered && found)
+		error_print("save", "process %ld ended before it could be saved", pid);
+	else if (!answered)
+		running_explain("save", (pid_t)pid);
+	if (!answered)
 		return STATUS_FAILED;
-	}
 	return tell(answer);
 }
 

@@ -46,6 +46,37 @@ static bool make_directory(char directory[DIRECTORY_SIZE], const char *parent, c
 	return is_ours(directory) && lstat(directory, &status) == 0 && !(status.st_mode & 022);
 }
 
+/* DIRECTORY/PREFIX, or DIRECTORY/PREFIX-ANYTHING: calls `found` for each that is ours, until it returns true.
+ */
+static bool each_of_ours(const char *parent, const char *prefix,
+        bool (*found)(void *context, const char *directory), void *context)
+{
+	DIR *entries = opendir(parent);
+	size_t size = strlen(prefix);
+	char path[PATH_MAX];
+	bool done = false;
+
+	for (struct dirent *entry; entries && !done && (entry = readdir(entries));) {
+		if (strncmp(entry->d_name, prefix, size) != 0 ||
+		        (entry->d_name[size] && entry->d_name[size] != '-'))
+			continue;
+		if (snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) < PATH_MAX && is_ours(path))
+			done = found(context, path);
+	}
+	if (entries)
+		closedir(entries);
+	return done;
+}
+
+static bool take_directory(void *directory, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strlen(path) < DIRECTORY_SIZE && make_directory(directory, "/tmp", slash + 1);
+}
+
+/* Anybody may have made the directory that we would make in /tmp: then it is another one, which no one could
+ * know before. */
 static bool find_directory(char directory[DIRECTORY_SIZE])
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -57,7 +88,10 @@ static bool find_directory(char directory[DIRECTORY_SIZE])
 	if (is_ours(users) && make_directory(directory, users, "bugnet"))
 		return true;
 	snprintf(name, sizeof name, "bugnet-%u", geteuid());
-	return make_directory(directory, "/tmp", name);
+	if (make_directory(directory, "/tmp", name) || each_of_ours("/tmp", name, take_directory, directory))
+		return true;
+	snprintf(directory, DIRECTORY_SIZE, "/tmp/%s-XXXXXX", name);
+	return mkdtemp(directory) != NULL;
 }
 
 /* ---- the supervisor's side ---- */
@@ -86,21 +120,35 @@ static bool watch(const struct control *control, int fd)
 	return epoll_ctl(control->events, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+static void tell_unreachable(const char *why)
+{
+	fprintf(stderr,
+	        "bugnet: warning: no place for a socket in XDG_RUNTIME_DIR, /run/user/%u or /tmp: %s; "
+	        "'bugnet ps', "
+	        "'save' and 'detach' will not find this recording. Set XDG_RUNTIME_DIR to a directory of "
+	        "your own\n",
+	        geteuid(), why);
+}
+
 void control_open(struct control *control)
 {
 	char directory[DIRECTORY_SIZE];
 
 	*control = (struct control){.fd = -1, .events = -1};
-	if (!find_directory(directory))
+	if (!find_directory(directory)) {
+		tell_unreachable(strerror(errno));
 		return;
+	}
 	/* By our own number: two may want the same process, one that is refused, or one that has just let it
 	 * go. */
 	snprintf(control->path, sizeof control->path, "%s/%d.sock", directory, getpid());
 	control->events = epoll_create1(EPOLL_CLOEXEC);
 	control->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (control->events < 0 || control->fd < 0 || !bind_and_listen(control->fd, control->path) ||
-	        !watch(control, control->fd))
+	        !watch(control, control->fd)) {
+		tell_unreachable(strerror(errno));
 		control_close(control);
+	}
 }
 
 void control_close(struct control *control)
@@ -288,6 +336,19 @@ static bool is_crowded(int error)
 	return error == EAGAIN;
 }
 
+/* What others say of themselves only root wants to hear. */
+static bool may_answer(int fd)
+{
+	return geteuid() == 0 || may_ask(fd);
+}
+
+static bool is_our_socket(const char *path)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_uid == geteuid();
+}
+
 bool control_ask(const char *path, const char *request, char answer[CONTROL_PACKET],
         struct progress *progress, pid_t *silent)
 {
@@ -302,11 +363,12 @@ bool control_ask(const char *path, const char *request, char answer[CONTROL_PACK
 		return false;
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 	snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-	if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-	        send(fd, request, strlen(request), MSG_NOSIGNAL) >= 0)
-		size = receive_answer(fd, answer, progress, &patience);
-	else if (errno == ECONNREFUSED)
+	if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0) {
+		if (may_answer(fd) && send(fd, request, strlen(request), MSG_NOSIGNAL) >= 0)
+			size = receive_answer(fd, answer, progress, &patience);
+	} else if (errno == ECONNREFUSED && is_our_socket(path)) {
 		unlink(path); /* who had it was killed */
+	}
 	if (size < 0 && (errno == ETIMEDOUT || is_crowded(errno)))
 		*silent = patience.pid;
 	close(fd);
@@ -315,7 +377,10 @@ bool control_ask(const char *path, const char *request, char answer[CONTROL_PACK
 
 static bool each_in(const char *directory, bool (*found)(void *context, const char *path), void *context)
 {
-	DIR *entries = opendir(directory);
+	struct stat status;
+	bool trusted = lstat(directory, &status) == 0 && S_ISDIR(status.st_mode) &&
+	               (status.st_uid == geteuid() || geteuid() == 0);
+	DIR *entries = trusted ? opendir(directory) : NULL;
 	char path[PATH_MAX];
 	bool done = false;
 
@@ -350,8 +415,21 @@ static bool each_user(const char *directory, const char *prefix, const char *nam
 	return done;
 }
 
+struct search {
+	bool (*found)(void *context, const char *path);
+	void *context;
+};
+
+static bool search_in(void *context, const char *directory)
+{
+	const struct search *search = context;
+
+	return each_in(directory, search->found, search->context);
+}
+
 bool control_each(bool (*found)(void *context, const char *path), void *context)
 {
+	struct search search = {found, context};
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char path[PATH_MAX];
 
@@ -366,8 +444,8 @@ bool control_each(bool (*found)(void *context, const char *path), void *context)
 	snprintf(path, sizeof path, "/run/user/%u/bugnet", geteuid());
 	if (each_in(path, found, context))
 		return true;
-	snprintf(path, sizeof path, "/tmp/bugnet-%u", geteuid());
-	return each_in(path, found, context);
+	snprintf(path, sizeof path, "bugnet-%u", geteuid());
+	return each_of_ours("/tmp", path, search_in, &search);
 }
 
 /* Who is saving answers when that is done, by going. */

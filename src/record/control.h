@@ -1,7 +1,7 @@
 /*
  * How others reach the supervisor of a program that is being recorded: a socket in the user's runtime
- * directory, named by the supervisor's pid. Requests and answers are packets of text; the first line
- * of a request says what is wanted, that of an answer "ok" or "error".
+ * directory, or in one of the user's own in /tmp, named by the supervisor's pid. Requests and answers are
+ * packets of text; the first line of a request says what is wanted, that of an answer "ok" or "error".
  *
  *   save, PID, PATH or an empty line, REASON: make a file; the answer has its path and what it comes to;
  *     before it there may be packets "progress", DONE and TOTAL in bytes
@@ -36,7 +36,7 @@ struct control {
 	char path[PATH_MAX];
 };
 
-/* Without a place for it nobody can ask, which harms nothing. */
+/* Without a place for it nobody can ask, which harms nothing else, and is told on standard error. */
 void control_open(struct control *control);
 void control_close(struct control *control);
 

@@ -91,6 +91,21 @@ enum orphan_state orphan_look(const struct memory *memory)
 	return owner & OWNER_DIED ? ORPHAN_LEFT : ORPHAN_SERVED;
 }
 
+pid_t orphan_recorder(const struct memory *memory)
+{
+	uint64_t base;
+	uint32_t owner, mode;
+	bool executable;
+
+	if (!find_stub(memory, &base, &executable) || !base ||
+	        !read_exactly(memory, base + LAYOUT_CHANNEL + offsetof(struct channel, owner), &owner,
+	                sizeof owner) ||
+	        !read_exactly(memory, base + LAYOUT_INFO + offsetof(struct info, mode), &mode, sizeof mode) ||
+	        mode != MODE_RECORD)
+		return 0;
+	return (pid_t)(owner & OWNER_NUMBER);
+}
+
 /* ---- the space, as the one who is gone had it ---- */
 
 static bool fits(uint64_t start, uint64_t size, uint64_t whole)

@@ -24,6 +24,9 @@ enum orphan_state {
 
 enum orphan_state orphan_look(const struct memory *memory);
 
+/* For ORPHAN_SERVED: who records it, if it is recorded and not only run; else 0. */
+pid_t orphan_recorder(const struct memory *memory);
+
 /* For ORPHAN_LEFT. False, with the reason in `why`: it stays as it was. */
 bool orphan_take_out(pid_t pid, struct memory *memory, char *why, size_t why_size);
 

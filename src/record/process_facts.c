@@ -100,6 +100,13 @@ bool process_is_over(pid_t pid)
 	return !read_state(pid, &state, &flags) || state == 'Z' || state == 'X' || flags & IS_EXITING;
 }
 
+bool process_is_stopped(pid_t pid)
+{
+	char stat[PROCESS_STAT_SIZE];
+
+	return process_stat(pid, stat) && *stat == 'T';
+}
+
 bool process_is_kernels(pid_t pid)
 {
 	char state;

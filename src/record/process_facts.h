@@ -23,6 +23,9 @@ bool process_is_over(pid_t pid);
 
 bool process_is_kernels(pid_t pid);
 
+/* By a signal, such as SIGSTOP; not by who traces it. */
+bool process_is_stopped(pid_t pid);
+
 /* What it was executed as, which may be a link to, or a script for, what "exe" leads to; false: nobody can
  * tell. */
 bool process_called(pid_t pid, char path[PATH_MAX]);
