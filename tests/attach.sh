@@ -581,4 +581,109 @@ if wanted refused; then
 	kill $sleeper
 	wait $sleeper 2>/dev/null
 fi
+
+# said NAME STATUS PATTERN COMMAND...: what the command says on standard error, and its status
+said() {
+	local name=$1 wanted_status=$2 pattern=$3 got
+	shift 3
+	timeout 60 "$@" >"$work/said.out" 2>"$work/said.err" </dev/null
+	got=$?
+	if [ $got -eq "$wanted_status" ] && grep -qE -- "$pattern" "$work/said.err"; then
+		ok "attach/$name"
+	else
+		cat "$work/said.out" >>"$work/said.err"
+		failed "attach/$name" "status $got, or does not say /$pattern/" "$work/said.err"
+	fi
+}
+
+# Who is stopped is recorded on when it was to be let go.
+if wanted detach-stopped; then
+	begin
+	attach
+	kill -STOP "$pid"
+	wait_until 10 grep -q '^State:.T' "/proc/$pid/status"
+	said detach-stopped 125 "it is stopped, and recorded on; let it go on with 'kill -CONT $pid'" "$BUGNET" detach "$pid"
+	kill -CONT "$pid"
+	wait_until 10 grep -q '^State:.[RS]' "/proc/$pid/status"
+	detach || failed attach/detach-stopped "cannot detach when it goes on" "$work/detach.err"
+	end
+	[ "$status" -eq 5 ] || failed attach/detach-stopped "the program's status is $status" "$work/err"
+fi
+
+# The file cannot be written: the recorder's own status says so, the program's does not.
+if wanted unwritten; then
+	begin
+	mkdir "$work/gone"
+	"$BUGNET" record -o "$work/gone/r.bug" --pid "$pid" >"$work/rec.out" 2>"$work/rec.err" </dev/null &
+	recorder=$!
+	wait_until 30 grep -q "recording process $pid" "$work/rec.err"
+	rm -rf "$work/gone"
+	"$BUGNET" detach "$pid" >"$work/detach.out" 2>&1
+	wait $recorder
+	status=$?
+	if [ $status -eq 125 ] && grep -q 'nothing could be saved' "$work/rec.err"; then
+		ok attach/unwritten
+	else
+		failed attach/unwritten "the recorder's status is $status" "$work/rec.err"
+	fi
+	end
+	[ "$status" -eq 5 ] || failed attach/unwritten "the program's status is $status" "$work/err"
+fi
+
+# Two users: what one records of the other's processes, and a directory in /tmp that is not one's own.
+if wanted other-user && { [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; }; then
+	skipped attach/other-user "needs root and setpriv(1)"
+elif wanted other-user; then
+	his="env -u XDG_RUNTIME_DIR setpriv --reuid 65533 --regid 65533 --clear-groups"
+	mkdir -m 777 "$work/his"
+	chmod 711 "$work"
+	cp "$BUGNET" "$work/bugnet"
+	$his sleep 1000 &
+	sleeper=$!
+	wait_until 10 grep -qx sleep "/proc/$sleeper/comm"
+	"$BUGNET" record --save-on never -o "$work/root.bug" --pid $sleeper >"$work/rec.out" 2>"$work/rec.err" </dev/null &
+	recorder=$!
+	wait_until 30 grep -q "recording process $sleeper" "$work/rec.err"
+	for command in save detach; do
+		said "other-user-$command" 125 "process $sleeper is recorded by process $recorder of user root" $his "$work/bugnet" $command $sleeper
+		said "other-user-$command-foreign" 125 "process $recorder is of user root, .* ask as that user, or as root" $his "$work/bugnet" $command $recorder
+	done
+	said other-user-ps 125 "process $sleeper is recorded by process $recorder of user root" $his "$work/bugnet" ps
+	"$BUGNET" detach $sleeper
+	wait $recorder
+	# Somebody has made the directory that his sockets would be in, and listens there.
+	if mkdir -m 777 /tmp/bugnet-65533 2>/dev/null; then
+		python3 -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); s.bind("/tmp/bugnet-65533/1.sock"); s.listen()
+import os; os.chmod("/tmp/bugnet-65533/1.sock", 0o777); open(sys.argv[1], "w").close()
+s.accept(); open(sys.argv[1] + ".asked", "w").close()' "$work/listens" &
+		liar=$!
+		wait_until 10 test -e "$work/listens"
+		rm "$work/rec.err" # what the last one said
+		(cd "$work/his" && exec $his "$work/bugnet" record --save-on never -o "$work/his/r.bug" --pid $sleeper) >"$work/rec.out" 2>"$work/rec.err" </dev/null &
+		recorder=$!
+		wait_until 30 grep -q "recording process $sleeper" "$work/rec.err"
+		$his "$work/bugnet" ps >"$work/ps.out" 2>&1
+		$his "$work/bugnet" save -o "$work/his/s.bug" $sleeper >"$work/save.out" 2>&1
+		made=$(find /tmp -maxdepth 1 -name 'bugnet-65533-*' -printf '%m %U\n')
+		if ! grep -qw $sleeper "$work/ps.out" || [ ! -s "$work/his/s.bug" ]; then
+			failed attach/other-user-directory "what is recorded is not found" "$work/ps.out"
+		elif [ -e "$work/listens.asked" ]; then
+			failed attach/other-user-directory "a directory of another user is trusted"
+		elif [ "$made" != "700 65533" ]; then
+			failed attach/other-user-directory "the directory is '$made'"
+		else
+			ok attach/other-user-directory
+		fi
+		$his "$work/bugnet" detach $sleeper >"$work/detach.out" 2>&1 || failed attach/other-user-directory-detach "cannot" "$work/detach.out"
+		wait $recorder
+		kill $liar
+		wait $liar 2>/dev/null
+		rm -rf /tmp/bugnet-65533 /tmp/bugnet-65533-??????
+	else
+		skipped attach/other-user-directory "there is /tmp/bugnet-65533 already"
+	fi
+	kill $sleeper
+	wait $sleeper 2>/dev/null
+fi
 exit 0

@@ -231,7 +231,18 @@ deaths() {
 	death recursion 'killed by SIGSEGV' "$program" recursion
 	death recursion-alternate 'killed by SIGABRT' "$program" recursion-alternate
 	death handler 'killed by SIGSEGV' "$program" handler
+	death handler-again 'killed by SIGSEGV .*si_addr=0x8' "$program" handler-again
 	death thread 'killed by SIGSEGV' "$program" thread
+	# The signal of the fault is blocked: what the kernel tells nobody is in the recording all the same.
+	death blocked-null 'killed by SIGSEGV .*si_addr=(NULL|0)' "$program" blocked null
+	death blocked-wild 'killed by SIGSEGV .*si_addr=0x123450' "$program" blocked wild
+	death blocked-jump 'pc 0x10:' "$program" blocked jump
+	death blocked-divide 'killed by SIGFPE .*si_code=FPE_INTDIV' "$program" blocked divide
+	death blocked-illegal 'killed by SIGILL .*si_code=ILL_ILLOPN' "$program" blocked illegal
+	death blocked-trap 'killed by SIGTRAP .*si_code=SI_KERNEL' "$program" blocked trap
+	death blocked-bus 'killed by SIGBUS .*si_code=BUS_ADRERR' "$program" blocked bus
+	death blocked-recursion 'killed by SIGSEGV .*si_code=SEGV_' "$program" blocked recursion
+	death blocked-thread 'killed by SIGSEGV .*si_addr=0x10' "$program" blocked thread
 	death exception 'killed by SIGABRT' "$work/throwing"
 	for how in TERM HUP INT QUIT USR1 PIPE ALRM XCPU SYS; do
 		death "own-$how" "killed by SIG$how" "$program" raise "$how"

@@ -34,6 +34,7 @@ struct record_values {
 	const char *output;
 	const char *interval;
 	const char *bound;
+	bool pages;
 	const char *dictionary;
 	const char *cpu;
 	const char *pid;
@@ -60,6 +61,12 @@ static const struct option_spec record_options[] = {
                 .offset = offsetof(struct record_values, output),
                 .value = "FILE",
                 .help = "the recording (PROGRAM-PID.bug in the current directory)",
+        },
+        {
+                .name = "pages",
+                .type = OPTION_FLAG,
+                .offset = offsetof(struct record_values, pages),
+                .help = "unfinished, for trying it out: log whole pages instead of comparing loads",
         },
         {
                 .name = "pid",
@@ -691,6 +698,7 @@ static int record_main(int argc, char **argv)
 		        values.pid ? "is running already" : "somebody else starts; leave this word out");
 		return STATUS_FAILED;
 	}
+	options.pages = values.pages;
 	options.progress = values.progress && progress_can_show();
 	if (runs)
 		return record_running(&values, &options);
@@ -719,11 +727,12 @@ static int record_main(int argc, char **argv)
 const struct command record_command = {
         .name = "record",
         .summary = "run a program and record it, to be replayed exactly",
-        .synopsis = "record [-o FILE] [--ring SIZE | --all] [--memory SIZE] [--max-slowdown N] [--save-on "
-                    "END] [--save-on-syscall CALL] "
-                    "[--save-on-output REGEX] [--name NAME] [--interval LENGTH] [--bound M] "
-                    "[--dictionary N] [--cpu LEVEL] [--children] [--progress] [--stats] [--cache SIZE] "
-                    "{--pid PID | --wait-for PROGRAM | [--] PROGRAM [ARGUMENT...]}",
+        .synopsis =
+                "record [-o FILE] [--ring SIZE | --all] [--memory SIZE] [--max-slowdown N] [--save-on "
+                "END] [--save-on-syscall CALL] "
+                "[--save-on-output REGEX] [--name NAME] [--interval LENGTH] [--bound M] "
+                "[--dictionary N] [--cpu LEVEL] [--pages] [--children] [--progress] [--stats] [--cache SIZE] "
+                "{--pid PID | --wait-for PROGRAM | [--] PROGRAM [ARGUMENT...]}",
         .description =
                 "Run PROGRAM, found as the shell finds it, and keep what it takes to run it again,\n"
                 "instruction for instruction, with none of its inputs. Output, exit status, signals and\n"

@@ -143,6 +143,16 @@ static void give_pages_back(struct tracee *tracee, struct space *space, struct m
 		        PROT_READ | PROT_WRITE | PROT_EXEC, 0, 0, 0);
 }
 
+/* Memory that was kept without access until it is touched, see target/veil.c. */
+static void lift_veils(struct tracee *tracee, const struct process_memory *ours)
+{
+	for (uint32_t i = 0; i < ours->veil_count; i++)
+		if (!ours->veils[i].lifted)
+			tracee_syscall(tracee, SYS_mprotect, ours->veils[i].start,
+			        ours->veils[i].end - ours->veils[i].start, ours->veils[i].protection, 0, 0,
+			        0);
+}
+
 static void unmap(struct tracee *tracee, struct range range)
 {
 	tracee_syscall(tracee, SYS_munmap, range.start, range.end - range.start, 0, 0, 0, 0);
@@ -218,8 +228,10 @@ static bool clean_up(
 	tracee.registers = threads->items[0].registers;
 	give_signals_back(&tracee, space, orphaned);
 	give_pages_back(&tracee, space, memory); /* an orphan's were given back by its own threads */
-	if (space->mode == TRANSLATE_RECORD)
+	if (space->mode == TRANSLATE_RECORD) {
 		unmap_shadows(&tracee, space, memory, &ours);
+		lift_veils(&tracee, &ours);
+	}
 	for (unsigned i = 0; i < space->segment_count; i++) {
 		const struct segment_layout *layout = &space->segments[i].layout;
 		unmap(&tracee, (struct range){layout->base, layout->base + layout->size});

@@ -482,6 +482,7 @@ static void fill_info(struct space *space, const struct placement *placement, co
 		for (uint32_t k = 0; k < options->save_call_count; k++)
 			info->save_calls[k] = options->save_calls[k];
 		info->low_memory = shadow->low_memory;
+		info->pages = options->pages && !options->attachment;
 		info->heap = placement->reach.heap;
 		info->chunk = placement->reach.chunk;
 		info->window_count = shadow->window_count;
@@ -533,6 +534,7 @@ static struct space *install(struct tracee *tracee, const struct placement *plac
 	if (options->replay)
 		space->mode = TRANSLATE_REPLAY;
 	space->low_memory = placement->shadow.low_memory;
+	space->by_pages = space_info(space, 0)->pages;
 	if (options->attachment)
 		attachment_describe(options->attachment, space);
 	tracee->registers.rip = placement->layouts[0].base + header->start;

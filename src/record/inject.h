@@ -24,6 +24,7 @@ struct injection {
 	uint64_t interval;                  /* instructions between keyframes, */
 	bool puts_off;                      /* more where they are costly */
 	uint32_t bound;                     /* of stretches that one may lean on */
+	bool pages;                         /* whole pages are logged as long as that will do */
 	const struct save_call *save_calls; /* that are told before they are made */
 	uint32_t save_call_count;
 	const struct attachment *attachment; /* of a program that is running already, or NULL */

@@ -2,9 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
+
+#include "target/layout.h"
 
 int memory_open(struct memory *memory, pid_t pid)
 {
@@ -15,6 +20,7 @@ int memory_open(struct memory *memory, pid_t pid)
 	memset(memory->missing, 0, sizeof memory->missing);
 	memory->maps = (struct maps){0};
 	memory->maps_stale = true;
+	memory->ranges_at = 0;
 	memory->maps_fd = memory->pages_fd = -1;
 	snprintf(path, sizeof path, "/proc/%d/mem", pid);
 	memory->mem_fd = open(path, O_RDWR | O_CLOEXEC);
@@ -71,6 +77,102 @@ static const struct mapping *source_mapping(struct memory *memory, uint64_t addr
 	return &memory->source_mapping;
 }
 
+static bool read_at(const struct memory *memory, uint64_t address, void *to, size_t size)
+{
+	return pread(memory->mem_fd, to, size, (off_t)address) == (ssize_t)size;
+}
+
+/* What the program has mapped, as it has it: none unless whole pages are logged. False: that changes just
+ * now. */
+static bool read_ranges(const struct memory *memory, struct page_range **ranges, uint32_t *count)
+{
+	static struct process_memory ours;
+	uint32_t sequence;
+
+	*count = 0;
+	if (!read_at(memory, memory->ranges_at, &ours, sizeof ours) || !ours.pages)
+		return true;
+	if (ours.page_sequence & 1 || ours.page_range_count > 1u << 16)
+		return false;
+	*count = ours.page_range_count;
+	*ranges = calloc(*count + 1, sizeof **ranges);
+	return *ranges && read_at(memory, ours.page_ranges, *ranges, *count * sizeof **ranges) &&
+	       read_at(memory, memory->ranges_at + offsetof(struct process_memory, page_sequence), &sequence,
+	               sizeof sequence) &&
+	       sequence == ours.page_sequence;
+}
+
+/* The kernel shows what is closed without access, in other pieces than the program made: it is put together
+ * again. */
+static void add_mapping(struct maps *maps, struct mapping mapping)
+{
+	struct mapping *last = maps->count ? &maps->mappings[maps->count - 1] : NULL;
+
+	if (last && last->end == mapping.start && last->inode == mapping.inode &&
+	        last->readable == mapping.readable && last->writable == mapping.writable &&
+	        last->executable == mapping.executable && last->shared == mapping.shared &&
+	        strcmp(last->path, mapping.path) == 0 &&
+	        (!mapping.inode || last->offset + (last->end - last->start) == mapping.offset))
+		last->end = mapping.end;
+	else
+		maps->mappings[maps->count++] = mapping;
+}
+
+static void open_mappings(struct maps *maps, const struct page_range *ranges, uint32_t count)
+{
+	struct mapping *shown = maps->mappings;
+	size_t shown_count = maps->count;
+	uint32_t n = 0;
+
+	maps->capacity = shown_count + 2 * count + 1;
+	maps->mappings = calloc(maps->capacity, sizeof *shown);
+	maps->count = 0;
+	if (!maps->mappings)
+		abort();
+	for (size_t i = 0; i < shown_count; i++) {
+		for (uint64_t at = shown[i].start; at < shown[i].end;) {
+			struct mapping piece = shown[i];
+			piece.offset += at - piece.start;
+			piece.start = at;
+			while (n < count && ranges[n].end <= at)
+				n++;
+			/* What has access is as the program has it: a call that changes it may not be noted
+			 * yet. */
+			bool none = !piece.readable && !piece.writable && !piece.executable;
+			if (none && n < count && ranges[n].start <= at) {
+				piece.readable = ranges[n].protection & PROT_READ;
+				piece.writable = ranges[n].protection & PROT_WRITE;
+				piece.executable = ranges[n].protection & PROT_EXEC;
+			}
+			uint64_t next = n == count             ? piece.end
+			                : ranges[n].start > at ? ranges[n].start
+			                                       : ranges[n].end;
+			if (next < piece.end)
+				piece.end = next;
+			add_mapping(maps, piece);
+			at = piece.end;
+		}
+	}
+	free(shown);
+}
+
+static void look_behind_closed(struct memory *memory)
+{
+	struct page_range *ranges = NULL;
+	uint32_t count = 0;
+	for (unsigned tries = 0; memory->ranges_at && tries < 1000; tries++) {
+		if (read_ranges(memory, &ranges, &count)) {
+			if (count)
+				open_mappings(&memory->maps, ranges, count);
+			break;
+		}
+		free(ranges);
+		ranges = NULL;
+		maps_read(&memory->maps, memory->maps_fd);
+	}
+	free(ranges);
+}
+
 const struct mapping *memory_mapping(struct memory *memory, uint64_t address)
 {
 	if (memory->source)
@@ -86,6 +188,7 @@ const struct mapping *memory_mapping(struct memory *memory, uint64_t address)
 		return NULL;
 	if (maps_read(&memory->maps, memory->maps_fd) < 0)
 		return NULL;
+	look_behind_closed(memory);
 	memory->maps_stale = false;
 	mapping = maps_find(&memory->maps, address);
 	if (!mapping)

@@ -37,6 +37,8 @@ struct memory {
 	struct mapping source_mapping;
 	int mem_fd, maps_fd, pages_fd; /* the last, /proc/PID/pagemap, may be -1 */
 	struct maps maps;
+	uint64_t ranges_at; /* where the process says what it has mapped, while it logs whole pages; 0:
+	                       nowhere */
 	bool maps_stale;
 	uint64_t missing[MEMORY_MISSING_PAGES]; /* pages | 1 that have no mapping */
 	uint64_t cached[MEMORY_CACHED_PAGES];   /* page address | 1, or 0 */

@@ -124,9 +124,23 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
 	free(line);
 }
 
+static bool any_failed;
+
+bool recorder_any_failed(void)
+{
+	return __atomic_load_n(&any_failed, __ATOMIC_SEQ_CST);
+}
+
+static void note_failure(void)
+{
+	__atomic_store_n(&any_failed, true, __ATOMIC_SEQ_CST);
+}
+
 static void say_failed(const struct recorder *recorder, const char *consequence)
 {
 	char why[256];
+
+	note_failure();
 
 	say("bugnet: %s: %s; %s\n", name_of(recorder, recorder->options->path),
 	        recording_error_text(&recorder->writer.error, why, sizeof why), consequence);
@@ -666,6 +680,7 @@ static bool finish_file(struct recorder *recorder, const struct scribe_result *r
 	}
 	if (result->instructions && !writer_keep(&recorder->writer))
 		return true;
+	note_failure();
 	say("bugnet: %s: nothing could be saved\n", name_of(recorder, recorder->options->path));
 	return false;
 }
@@ -742,6 +757,8 @@ static void say_outcome(void *argument, const struct save_outcome *outcome)
 	struct recorder *recorder = argument;
 	char why[256];
 
+	if (outcome->error.status)
+		note_failure();
 	if (recorder->options->silent)
 		return;
 	if (recorder->has_shown)

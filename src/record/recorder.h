@@ -42,6 +42,7 @@ struct recorder_options {
 	unsigned dictionary;    /* places of the dictionary: 0, or a power of two up to 1024 */
 	uint64_t interval;      /* instructions from one keyframe to the next; 0: they do not count */
 	uint64_t interval_time; /* the same in ns; 0: time does not count */
+	bool pages;             /* whole pages are logged as long as that will do, see target/pages.c */
 	bool puts_off;          /* more instructions, up to three times, where a keyframe is costly */
 	uint32_t bound;         /* of stretches that a keyframe may lean on; 0: each stands alone */
 	const char *started_in; /* directory of a process that the program made; NULL: the user's */
@@ -154,5 +155,8 @@ void recorder_finish(struct recorder *recorder);
 
 /* Finishes if that was not done. */
 void recorder_destroy(struct recorder *recorder);
+
+/* Could a file not be written, or not all of it, by any recorder of this process? */
+bool recorder_any_failed(void);
 
 #endif

@@ -636,6 +636,14 @@ static bool is_probed(void *context, uint64_t pc)
 	return is_in(&((const struct reading *)context)->space->probes, pc);
 }
 
+/* Its code reads memory that changes by itself. */
+static bool is_vdso(struct memory *memory, uint64_t pc)
+{
+	const struct mapping *mapping = memory_mapping(memory, pc);
+
+	return mapping && strcmp(mapping->path, "[vdso]") == 0;
+}
+
 static struct translate_request request_for(struct space *space, struct reading *reading, uint64_t pc)
 {
 	const struct space_segment *segment = &space->segments[nearest_segment(space, pc)];
@@ -662,6 +670,7 @@ static struct translate_request request_for(struct space *space, struct reading 
 	        .whole_state = space->whole_state,
 	        .low_memory = space->low_memory,
 	        .low_stack = space->low_stack,
+	        .pages = space->by_pages && !is_vdso(reading->memory, pc),
 	        .trace_filter = space->trace_filter,
 	        .trace_stack = space->trace_stack,
 	        .known_table = space->known_table,

@@ -10,15 +10,31 @@
 #define FOLD     (1ul << FOLD_BIT)
 
 /*
- * The first distance, and steps to others: none is round, or the same place of different
- * pages would compete for the same way of the first cache (measured: a round distance made
- * programs six times slower). Multiples of 64, so that lines stay lines.
+ * The first distance, and steps to others. Multiples of 64, so that lines stay lines.
+ *
+ * None may be round: the first cache of AMD's processors finds lines by a hash of the address which
+ * is the same again after ROUND bytes, and what has the same hash pushes each other out, however large the
+ * cache is. Memory and its shadow did, for the fifth thread of every program, which was five times slower.
  */
+#define ROUND          (1ul << 28)
+#define ROUND_NEAR     (1ul << 22) /* pages next to each other are used together */
 #define FIRST_DISTANCE 0x2ff735ab3840ul
 #define LEAST_DISTANCE 0x200000000000ul /* of those that AddressSanitizer's memory gets by with */
 #define WIDE_STEP      0x0422735ad8c0ul
 #define STEP           0x008435ab3840ul
 #define SMALL_STEP     0x000435ab3840ul
+#define LEAST_STEPS                                                                                          \
+	4 /* low memory ends below that, unless it is known from the start, or when it is mapped */
+
+/*
+ * The first ones differ by less than what AddressSanitizer has, its heap and its own shadow of heap,
+ * libraries and executable, is away from libraries and executable (5.2 TB): so its shadow is where nobody has
+ * windows. Nor has it that of the same memory there: its heap is in regions of 64 GB, used from their start
+ * and from seven eighths of them on, and its own shadow of that in regions of 8 GB. No multiple of half of
+ * this step, up to the fortieth, is closer than 93 MB to what leads from one such place to another.
+ */
+#define CLOSE 0x050000000000ul
+#define APART 0x004102e8b980ul
 
 /* Sparse shadows: steps that are tried, and by how much each may be larger for the homes to be apart. */
 #define HOME_STEP_MOST  0x000435ab3840ul
@@ -82,6 +98,11 @@ static bool is_mapped(const struct maps *maps, struct range range)
 	return false;
 }
 
+static bool is_round(uint64_t distance)
+{
+	return (distance + ROUND_NEAR) % ROUND <= 2 * ROUND_NEAR;
+}
+
 /* Is the shadow at this distance clear of what there is, of all windows and of the shadows of other threads?
  */
 static bool fits(const struct shadow_plan *plan, const struct maps *maps, uint64_t distance)
@@ -114,7 +135,7 @@ static bool is_considerate(const struct shadow_plan *plan, uint64_t distance)
 static void add_if_it_fits(
         struct shadow_plan *plan, const struct maps *maps, unsigned threads, uint64_t distance)
 {
-	if (plan->thread_count < threads && plan->thread_count < WINDOWED_THREADS &&
+	if (plan->thread_count < threads && plan->thread_count < WINDOWED_THREADS && !is_round(distance) &&
 	        fits(plan, maps, -distance))
 		plan->distances[plan->thread_count++] = -distance;
 }
@@ -125,13 +146,20 @@ static void choose_distances(struct shadow_plan *plan, const struct maps *maps, 
 	static const uint64_t steps[] = {WIDE_STEP, STEP, SMALL_STEP};
 
 	plan->thread_count = 1;
+	for (unsigned half = 0; half < 2; half++) {
+		for (uint64_t d = FIRST_DISTANCE - half * (APART / 2); d > FIRST_DISTANCE - CLOSE;
+		        d -= APART) {
+			if (is_considerate(plan, -d))
+				add_if_it_fits(plan, maps, threads, d);
+		}
+	}
 	for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++) {
 		for (uint64_t d = FIRST_DISTANCE; d >= LEAST_DISTANCE; d -= steps[i]) {
 			if (is_considerate(plan, -d))
 				add_if_it_fits(plan, maps, threads, d);
 		}
 	}
-	for (uint64_t d = SMALL_STEP; d < USER_END; d += SMALL_STEP)
+	for (uint64_t d = LEAST_STEPS * SMALL_STEP; d < USER_END; d += SMALL_STEP)
 		add_if_it_fits(plan, maps, threads, d);
 }
 
@@ -262,8 +290,8 @@ static unsigned find_homes(const struct shadow_plan *plan, const struct ranges *
 {
 	unsigned count = 0;
 
-	for (uint64_t d = SMALL_STEP; d < FOLD - BELOW && count < most; d += step) {
-		if (is_home(plan, programs, shadows, -d))
+	for (uint64_t d = LEAST_STEPS * SMALL_STEP; d < FOLD - BELOW && count < most; d += step) {
+		if (!is_round(d) && is_home(plan, programs, shadows, -d))
 			found[count++] = -d;
 	}
 	return count;

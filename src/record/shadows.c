@@ -8,7 +8,8 @@ bool shadows_read(const struct memory *memory, const struct space *space, struct
 
 	return pread(memory->mem_fd, ours, sizeof *ours, at) == sizeof *ours &&
 	       (space->mode != TRANSLATE_RECORD || ours->threads_ready <= MAX_RECORDED_THREADS) &&
-	       ours->window_count <= PROCESS_WINDOWS && ours->fence_count <= MAX_FENCES;
+	       ours->window_count <= PROCESS_WINDOWS && ours->fence_count <= MAX_FENCES &&
+	       ours->veil_count <= MAX_VEILS;
 }
 
 static bool each_of(const struct range *ranges, uint32_t count, uint64_t distance,
@@ -31,6 +32,11 @@ bool shadows_each(const struct memory *memory, const struct space *space, const 
 	for (uint32_t number = 1; going && number < ours->threads_ready; number++) {
 		uint64_t distance = info->distances[number];
 		struct sparse_shadow sparse;
+		if (ours->expelled_bits[number / 64] >> (number & 63) & 1 && number < info->windowed) {
+			/* What was there from the start; what came later may be somebody else's. */
+			going = each_of(info->windows, info->window_count, distance, found, context);
+			continue;
+		}
 		if (ours->unfit_bits[number / 64] >> (number & 63) & 1)
 			continue;
 		if (number < info->windowed)

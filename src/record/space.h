@@ -149,6 +149,7 @@ struct space {
 	struct pc_set stops;   /* pcs that no code leads to, see space_stop */
 	VECTOR(struct stepped) steps;
 	bool low_memory, low_stack; /* see struct translate_request */
+	bool by_pages;              /* pages of the same */
 	/* Told of the bytes that code was translated from, before it is run; or NULL. */
 	void (*on_code)(
 	        void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size);

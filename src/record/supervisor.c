@@ -310,10 +310,18 @@ static void remove_process(struct supervisor *s, struct process *process)
 	free(process);
 }
 
+/* Where its processes say what they have mapped, see struct memory. */
+static uint64_t ranges_of(const struct space *space)
+{
+	return space->mode == TRANSLATE_RECORD ? space->segments[0].layout.base + LAYOUT_PROCESS : 0;
+}
+
 static bool open_memory(struct process *process)
 {
-	if (!process->has_memory)
+	if (!process->has_memory) {
 		process->has_memory = memory_open(&process->memory, process->pid) == 0;
+		process->memory.ranges_at = ranges_of(process->space);
+	}
 	return process->has_memory;
 }
 
@@ -540,6 +548,14 @@ static void take_leave(struct supervisor *s, int client)
 		control_answer(client, "error\nit is about to be let go already\n");
 		return;
 	}
+	/* Processes that it made, such as jobs of a shell, are let go when they go on. */
+	if (s->processes.count && process_is_stopped(s->root)) {
+		control_answer(client,
+		        "error\nit is stopped, and recorded on; let it go on with 'kill -CONT %d', and ask "
+		        "again\n",
+		        s->root);
+		return;
+	}
 	asked_to_leave = 1;
 	s->leaver = client;
 }
@@ -685,6 +701,7 @@ static struct injection injection_for(const struct supervisor *s, pid_t pid)
 		options.dictionary_bits =
 		        record->dictionary ? (uint32_t)__builtin_ctz(record->dictionary) : 0;
 		options.bound = record->bound;
+		options.pages = record->pages && !record->bound && !s->hold;
 		options.interval = record->interval ? record->interval : UINT64_MAX;
 		options.puts_off = record->puts_off;
 		options.save_calls = record->save_calls;
@@ -701,6 +718,7 @@ static void settle_in(struct supervisor *s, pid_t pid, const struct memory *memo
 	space->count = s->options->count;
 	struct process *process = add_process(s, pid, group_create(s, space), space);
 	process->memory = *memory;
+	process->memory.ranges_at = ranges_of(space);
 	process->has_memory = true;
 	process->group->channel->clears = memory->pages_fd >= 0;
 	if (options->record)
@@ -950,6 +968,17 @@ static enum status fold_memory(struct space *space)
 	return STATUS_OK;
 }
 
+/* Code that was translated for whole pages to be logged goes, see target/pages.c. */
+static enum status compare_loads(struct space *space, struct memory *memory)
+{
+	memory_changed(memory); /* nothing is closed any more */
+	space->by_pages = false;
+	for (unsigned i = 0; i < space->segment_count; i++)
+		space_info(space, i)->pages = 0;
+	space->exhausted = true;
+	return STATUS_OK;
+}
+
 static enum status translate_for(struct process *process, const uint64_t *a, uint64_t reply[2])
 {
 	struct space *space = process->space;
@@ -1112,6 +1141,8 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return STATUS_OK;
 	case OP_LOW_MEMORY:
 		return fold_memory(space);
+	case OP_COMPARE:
+		return compare_loads(space, &process->memory);
 	case OP_STEP:
 		return space_single(space, &process->memory, a[0], mailbox->reply);
 	case OP_HELD: {
@@ -1168,7 +1199,7 @@ static void answer(struct supervisor *s, struct process *process, struct mailbox
 				mailbox->status = serve_request(s, process, mailbox);
 			break;
 		case ANEW_NEVER:
-			if (mailbox->operation == OP_LOW_MEMORY)
+			if (mailbox->operation == OP_LOW_MEMORY || mailbox->operation == OP_COMPARE)
 				mailbox->status = STATUS_RELEASE;
 		}
 	}
@@ -1240,6 +1271,37 @@ static void watch_returned(struct supervisor *s, struct group *group)
 	}
 }
 
+/*
+ * A thread waits for others to leave for which there is no room (expel_threads in target/request.c):
+ * everybody is out of translated code once. One who does not come to a place for that in time is tried again.
+ */
+static void expel(struct supervisor *s, struct group *group)
+{
+	struct stragglers stragglers = {0};
+	enum halt_outcome outcome = HALT_SAFE;
+
+	for (uint32_t i = 0; i < s->processes.count; i++) {
+		struct process *process = s->processes.items[i];
+		struct evacuee evacuee = {process->pid, &process->memory, group->channel};
+		struct evacuation *evacuation = NULL;
+		if (process->group != group || !open_memory(process))
+			continue;
+		enum halt_outcome one =
+		        evacuation_begin(&evacuation, process->space, &evacuee, 1, &stragglers);
+		if (evacuation)
+			evacuation_end(evacuation, &evacuee, 1);
+		if (one == HALT_UNSAFE)
+			outcome = one;
+	}
+	take_stragglers(s, &stragglers);
+	if (outcome == HALT_UNSAFE) {
+		group->doorbell--;
+		return;
+	}
+	__atomic_store_n(&group->channel->expelling, 0, __ATOMIC_SEQ_CST);
+	futex_wake(&group->channel->expelling);
+}
+
 static bool serve_group(struct supervisor *s, struct group *group)
 {
 	struct channel *channel = group->channel;
@@ -1259,6 +1321,8 @@ static bool serve_group(struct supervisor *s, struct group *group)
 			        s, group, &channel->mailboxes[word * 64 + (uint32_t)__builtin_ctzl(bits)]);
 	}
 	watch_returned(s, group);
+	if (__atomic_load_n(&channel->expelling, __ATOMIC_SEQ_CST))
+		expel(s, group);
 	group_release(s, group);
 	return true;
 }
@@ -1423,6 +1487,10 @@ static void tell_leaver(struct supervisor *s)
 		        "it restricts its own system calls (seccomp): it goes on natively, and bugnet's "
 		        "memory stays "
 		        "in it");
+	else if (s->processes.count && process_is_stopped(s->root))
+		snprintf(wrong, sizeof wrong,
+		        "it is stopped; when it goes on it does so natively, and bugnet's memory stays in "
+		        "it");
 	else if (s->processes.count)
 		snprintf(wrong, sizeof wrong,
 		        "not all threads could be stopped: it goes on natively, and bugnet's memory stays in "
@@ -1514,7 +1582,7 @@ static int serve(struct supervisor *s)
 		recorder_destroy(s->recorder);
 	hold_destroy(s->hold);
 	print_stats(s);
-	return 0;
+	return recorder_any_failed() ? 1 : 0;
 }
 
 /*

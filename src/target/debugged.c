@@ -60,6 +60,10 @@ void detained(struct thread *thread)
 
 	if (detaining & DETAIN_LEAVING)
 		leave_now(thread);
+	if ((detaining & DETAIN_EXPELLING) && recording() && thread_is_unfit(thread->number)) {
+		__atomic_fetch_add(&channel()->threads_unrecorded, 1, __ATOMIC_RELAXED);
+		leave_now(thread);
+	}
 	/* In the middle of an instruction it goes on: it comes back, or is brought here. */
 	if (!thread->log || (thread->inside && thread->inside == thread->slots[SLOT_TARGET]))
 		return;

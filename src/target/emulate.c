@@ -439,6 +439,14 @@ static void emulate_fs_base(struct thread *thread, unsigned argument)
 	note_program_fs(thread);
 }
 
+/* At most. */
+static uint64_t image_bytes(unsigned kind)
+{
+	if (kind & X87_IMAGE_XSAVE)
+		return VECTORS_BYTES;
+	return (kind & X87_IMAGE_KIND) == X87_IMAGE_ENV32 ? 108 : FPSTATE_LEGACY;
+}
+
 void handle_emulate(struct thread *thread)
 {
 	uint64_t detail = thread->slots[SLOT_DETAIL];
@@ -449,7 +457,14 @@ void handle_emulate(struct thread *thread)
 	if (replaying() && replay_emulate(thread))
 		return;
 	const struct registers before = thread->regs;
-	switch (EMULATE_KIND(detail)) {
+	unsigned kind = EMULATE_KIND(detail);
+	if (by_pages() && (kind == EMULATE_VSYSCALL || kind == EMULATE_INT80)) {
+		thread->slots[SLOT_POSITION]--;
+		thread->leaves_pages = 1;
+		log_keyframe(thread);
+		return;
+	}
+	switch (kind) {
 	case EMULATE_CPUID:
 		if (!save_by_cpuid(thread))
 			emulate_cpuid(&thread->regs);
@@ -502,6 +517,7 @@ void handle_emulate(struct thread *thread)
 		break;
 	case EMULATE_FIX_X87_PC:
 		fix_x87_pc(thread, argument);
+		pages_note_written(thread, thread->slots[SLOT_ADDRESS], image_bytes(argument));
 		break;
 	case EMULATE_STRING:
 		if (emulate_string(thread, argument))
@@ -516,4 +532,6 @@ void handle_emulate(struct thread *thread)
 		stub_panic("unknown emulation", detail);
 	}
 	thread->regs.pc += EMULATE_LENGTH(detail);
+	if (by_pages())
+		pages_log_written(thread, position(thread));
 }

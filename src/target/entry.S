@@ -267,6 +267,7 @@ resume_by_table:
 resume_window_end:
 
 /* Where the supervisor puts a thread that it has taken out of translated code, see record/keyframes.c. */
+	.globl	fetched
 fetched:
 	mov	SLOT(SLOT_THREAD), %rdi
 	xor	%ebp, %ebp

@@ -132,13 +132,16 @@ void leave_space(struct thread *thread)
 void record_child(struct thread *thread)
 {
 	thread->forked = 0;
-	if (!thread->mailbox || process()->seccomp || !info()->children)
+	if (!thread->mailbox || process()->seccomp || !info()->children ||
+	        !move_space(thread, true, thread->mailbox->parent)) {
+		pages_end();
 		return;
-	if (!move_space(thread, true, thread->mailbox->parent))
-		return;
+	}
 	process()->thread_ids = 0;
 	order_forget(thread);
-	if (shadow_forget_all(thread, false))
+	if (by_pages())
+		pages_close();
+	if (shadow_forget_all(thread, by_pages()))
 		log_begin(thread, LOG_NO_PARENT);
 }
 
@@ -188,6 +191,7 @@ _Noreturn void release(struct thread *thread)
 		deliver_pending(thread); /* and then it leaves */
 	publish_position(thread);
 	log_end(thread, LOG_END_RELEASED, 0, NULL);
+	pages_end();
 	if (!gate)
 		leave_others_unwatched(thread);
 	__atomic_fetch_add(&channel()->released, 1, __ATOMIC_RELAXED);
@@ -380,6 +384,11 @@ void handle_exit(struct thread *thread, int missed)
 	for (;;) {
 		uint64_t status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
 		        must_not_watch() ? TRANSLATE_UNWATCHED : 0);
+		if (status == STATUS_PROTECT && by_pages()) {
+			thread->leaves_pages = 1;
+			log_keyframe(thread);
+			continue;
+		}
 		if (status == STATUS_PROTECT)
 			status = protect_and_translate(thread, indirect);
 		switch (status) {

@@ -103,6 +103,7 @@ static inline bool is_error(uint64_t result)
 #define K_SIG_UNBLOCK 1
 #define K_SIG_SETMASK 2
 
+#define K_SI_TKILL      (-6)
 #define K_SI_KERNEL     0x80
 #define K_RLIMIT_DATA   2
 #define K_RLIMIT_AS     9
@@ -195,6 +196,7 @@ struct fault_details {
 #define K_MAP_FIXED           0x10
 #define K_MAP_ANONYMOUS       0x20
 #define K_MAP_32BIT           0x40
+#define K_MAP_GROWSDOWN       0x100
 #define K_MAP_NORESERVE       0x4000
 #define K_MAP_FIXED_NOREPLACE 0x100000
 #define K_MREMAP_MAYMOVE      1

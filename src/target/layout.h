@@ -39,7 +39,7 @@
 #define MAX_WATCHED          24576 /* pages; code on more of them is compared instead */
 #define LAYOUT_TABLE         0x80000
 #define LAYOUT_PROCESS       0x280000
-#define LAYOUT_PROCESS_BYTES 0x10000
+#define LAYOUT_PROCESS_BYTES 0x20000
 #define LAYOUT_BLANK         0x3ff000
 #define LAYOUT_CHANNEL       0x400000
 #define LAYOUT_CHANNEL_BYTES 0x200000
@@ -82,6 +82,7 @@
 #define DETAIN_LEAVING    1    /* threads leave translated code for good, see release() */
 #define DETAIN_HOLDING    2    /* threads stand still, see debugged.c */
 #define DETAIN_SIGNAL     4    /* one has had a signal delivered for which it is to stand still */
+#define DETAIN_EXPELLING  8    /* numbers have become unfit while threads had them: these leave */
 
 #define INFO_COMPONENTS 3 /* of AVX-512: VECTORS_MASKS, VECTORS_ZMM_HIGH, VECTORS_ZMM_MORE */
 
@@ -205,6 +206,7 @@ struct info {
 	uint64_t interval;    /* instructions from one keyframe to the next */
 	uint32_t puts_off;    /* later where a keyframe is costly, see target/log.c */
 	uint32_t low_memory;  /* see struct translate_request */
+	uint32_t pages;       /* whole pages are logged, see target/pages.c */
 	uint32_t code_pieces; /* of the code history, when one last replaced others */
 	uint32_t save_call_count;
 	struct save_call save_calls[MAX_SAVE_CALLS];
@@ -241,9 +243,28 @@ struct signal_action {
 	uint64_t mask;
 };
 
-#define PROCESS_WINDOWS 1024
+/* A part of the program's memory with one protection, while whole pages are logged; see target/pages.c. */
+struct page_range {
+	uint64_t start, end;
+	uint32_t protection; /* as the program has it */
+	uint8_t fresh;       /* all of it is open; else what was opened since the keyframe is */
+	uint8_t stale;       /* replay may have anything there */
+	uint8_t copied;      /* of a file that may change: what is opened becomes the process's own */
+	uint8_t whole;       /* never closed, logged at each keyframe: the vdso */
+};
+
+#define PROCESS_WINDOWS 3072
 #define SPARSE_TOGETHER 8
 #define MAX_FENCES      24
+#define MAX_VEILS       64
+
+/* Memory of the program that is too large for a shadow as a whole: there is none, and no access, but where it
+ * was touched, see target/veil.c. */
+struct veil {
+	uint64_t start, end;
+	uint32_t protection; /* that the program has given it */
+	uint32_t lifted;     /* all of it can be accessed; who faulted before that tries again */
+};
 
 /* As the kernel takes it. */
 struct limit_pair {
@@ -271,13 +292,23 @@ struct process_memory {
 	/* While recording: numbers, taken for ever, whose shadow has no room where the program has its
 	 * memory. */
 	uint64_t unfit_bits[MAX_RECORDED_THREADS / 64];
+	/* Of these, those which a thread had then: its own memory is still there. */
+	uint64_t expelled_bits[MAX_RECORDED_THREADS / 64];
 	/* Where sparse shadows are, all of them taken together; what is between is not there for all. */
 	uint32_t sparse_count;
 	struct range sparse[SPARSE_TOGETHER];
 	/* What the program gets no memory at, see fence_off in target/shadow.c. */
 	uint32_t fence_count;
 	struct range fences[MAX_FENCES];
+	uint32_t veil_count;
+	struct veil veils[MAX_VEILS];
 	struct limit limits[LIMITS]; /* see limits.c */
+	/* While whole pages are logged: what the program has mapped. The sequence is odd while that changes.
+	 */
+	uint32_t pages;
+	uint32_t page_sequence;
+	uint32_t page_range_count;
+	uint64_t page_ranges; /* where struct page_range are, sorted */
 };
 
 /*
@@ -318,6 +349,7 @@ enum operation {
 	                  code cache -> its number, is it recorded? */
 	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that
 	                */
+	OP_COMPARE,    /* loads are to be compared from now on: translate anew for that, see target/pages.c */
 	OP_LOG,        /* thread number, LOG_*: take what is in its log */
 	OP_CLEAR,      /* start, end: make memory there zeros, for a process that may not make system calls */
 	OP_TIME,       /* -> CLOCK_REALTIME and CLOCK_MONOTONIC in ns, for the same */
@@ -496,7 +528,8 @@ struct channel {
 	uint32_t threads_unrecorded;     /* went on natively, or began so, for want of room for a shadow */
 	uint64_t pending[PENDING_WORDS]; /* one bit for each mailbox with a request */
 	uint32_t returned;               /* counts threads that were unwatched and go on, see struct log */
-	uint8_t padding[CHANNEL_HEAD_BYTES - 23 * 4 - PENDING_WORDS * 8];
+	uint32_t expelling; /* threads are to be taken out of translated code once; 0: they were */
+	uint8_t padding[CHANNEL_HEAD_BYTES - 24 * 4 - PENDING_WORDS * 8];
 	struct mailbox mailboxes[];
 };
 
@@ -529,7 +562,8 @@ static inline uint64_t thread_of_distance(const volatile struct info *info, uint
 	return 0;
 }
 
-#define OWNER_DIED 0x40000000u /* FUTEX_OWNER_DIED */
+#define OWNER_DIED   0x40000000u /* FUTEX_OWNER_DIED */
+#define OWNER_NUMBER 0x3fffffffu /* FUTEX_TID_MASK */
 
 #endif
 #endif

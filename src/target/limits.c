@@ -44,7 +44,7 @@ static void follow(struct limit *limit, int resource)
 	kernels.soft = limit->own.soft;
 	kernels = raised(kernels, limit->reserved, 0);
 	if (!same(kernels, limit->kernels) &&
-	        own_call4(current_thread(), __NR_prlimit64, 0, resource, &kernels, 0) == 0)
+	        own_call4(thread_here(), __NR_prlimit64, 0, resource, &kernels, 0) == 0)
 		limit->kernels = kernels;
 }
 

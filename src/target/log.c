@@ -155,6 +155,8 @@ static void keyframe(struct thread *thread)
 	thread->code_pieces = 0;
 	note_code(thread, here);
 	order_keyframe(thread, here);
+	if (by_pages())
+		pages_log_whole(thread, here);
 }
 
 /*
@@ -219,13 +221,21 @@ bool log_pause(struct thread *thread)
 /* A keyframe, if it is time for one; the state is complete in thread.regs. */
 void log_keyframe(struct thread *thread)
 {
-	if (!log_due(thread, position(thread)))
+	if (!log_due(thread, position(thread)) && !thread->leaves_pages && !thread->forgets)
+		return;
+	thread->forgets = 0;
+	thread->written_count = 0;
+	if (thread->leaves_pages)
+		pages_leave(thread);
+	if (!thread->log)
 		return;
 	hand_over(thread, LOG_KEYFRAME);
 	bool alone = thread->log && thread->log->wanted == LOG_WANTED_ALONE;
 	bool leans = !alone && thread->leans_on < info()->bound && !image_full(thread);
 	thread->leans_on = leans ? thread->leans_on + 1 : 0;
-	if (!shadow_forget_all(thread, leans))
+	if (by_pages())
+		pages_close();
+	if (!shadow_forget_all(thread, leans || by_pages()))
 		thread->log = NULL; /* the supervisor is gone, or cannot help any more */
 	if (leans)
 		image_restore(thread);
@@ -239,6 +249,14 @@ void log_reached(struct thread *thread, uint64_t here)
 {
 	if (thread->log)
 		__atomic_store_n(&thread->log->position, here, __ATOMIC_RELEASE);
+}
+
+#define PATCH_MOST 128
+
+bool log_fits_page(const struct thread *thread)
+{
+	return !thread->log ||
+	       thread->log->used + 64 * PATCH_MOST + ENCODE_MAXIMUM <= log_room(thread->number);
 }
 
 void log_make_room(struct thread *thread)

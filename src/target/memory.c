@@ -25,10 +25,14 @@ static struct range first_of_ours(uint64_t start, uint64_t end)
 	if (!recording())
 		return first;
 	for (uint64_t n = 1; n < p->memory.threads_ready && n < info()->windowed; n++) {
-		if (thread_is_unfit(n))
+		/* Who was expelled still has what it began with: its own memory is there. */
+		bool unfit = thread_is_unfit(n);
+		if (unfit && !thread_is_expelled(n))
 			continue;
-		for (uint32_t i = 0; i < p->memory.window_count; i++) {
-			struct range shadow = shadow_range(p->memory.windows[i], info()->distances[n]);
+		const struct range *windows =
+		        unfit ? (const struct range *)info()->windows : p->memory.windows;
+		for (uint32_t i = 0; i < (unfit ? info()->window_count : p->memory.window_count); i++) {
+			struct range shadow = shadow_range(windows[i], info()->distances[n]);
 			if (shadow.start < end && start < shadow.end && shadow.start < first.start)
 				first = shadow;
 		}
@@ -198,24 +202,27 @@ bool write_watched_page(struct thread *thread, uint64_t address, uint64_t pc)
 	return status == STATUS_OK;
 }
 
+#define PROT_ACCESS (K_PROT_READ | K_PROT_WRITE | K_PROT_EXEC)
+
 static uint64_t pages(uint64_t size)
 {
 	return (size + 0xfff) & ~0xffful;
 }
 
-#define SHADOWED_AT_ONCE (64ul << 30)
-
 /*
  * While recording, memory should be where it has a shadow. The kernel may ignore the
  * address that the program would like, unless it insists on it. What is too large to
- * be used as a whole gets its shadow where it is used, see shadow_fault.
+ * be used as a whole gets its shadow where it is used, see veil.c; what is only reserved may.
  */
 static uint64_t map_with_shadow(struct thread *thread, uint64_t result, uint64_t size)
 {
 	uint64_t *gpr = thread->regs.gpr;
 	bool insists = gpr[R10] & (K_MAP_FIXED | K_MAP_FIXED_NOREPLACE | K_MAP_32BIT);
 
-	if (is_error(result) || size > SHADOWED_AT_ONCE || shadow_has_window(result, result + size))
+	bool accessible = gpr[RDX] & PROT_ACCESS;
+
+	if (is_error(result) || shadow_has_window(result, result + size) ||
+	        (size > SHADOWED_AT_ONCE && !accessible))
 		return result;
 	if (gpr[RDI] && !insists) {
 		uint64_t other =
@@ -225,7 +232,44 @@ static uint64_t map_with_shadow(struct thread *thread, uint64_t result, uint64_t
 			result = other;
 		}
 	}
-	shadow_extend(result, result + size);
+	if (accessible)
+		shadow_admit(result, result + size);
+	else
+		shadow_extend(result, result + size);
+	return result;
+}
+
+/* Is it to be kept without access until it is touched? Not where that would take calls which a filter may
+ * forbid. */
+static bool is_veiled(uint64_t size, uint64_t protection, uint64_t flags)
+{
+	return recording() && size > SHADOWED_AT_ONCE && (protection & PROT_ACCESS) &&
+	       !(protection & K_PROT_EXEC) && !(flags & K_MAP_GROWSDOWN) && !process()->seccomp;
+}
+
+/*
+ * Where it goes matters: at the distances of the first numbers, what is between these has its shadow where
+ * nobody has that of his windows (shadow_plan.c), and next to the libraries it has not.
+ */
+#define FAR_START 0x650000000000ul
+#define FAR_END   0x760000000000ul
+
+static uint64_t map_veiled(struct thread *thread, uint64_t size)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+	bool insists = gpr[R10] & (K_MAP_FIXED | K_MAP_FIXED_NOREPLACE | K_MAP_32BIT);
+	uint64_t result = -K_ENOMEM;
+
+	for (uint64_t at = FAR_END - size; !insists && at >= FAR_START && at < FAR_END && is_error(result);
+	        at -= size)
+		result = syscall6(__NR_mmap, at, gpr[RSI], K_PROT_NONE, gpr[R10] | K_MAP_FIXED_NOREPLACE,
+		        gpr[R8], gpr[R9]);
+	if (is_error(result))
+		result = syscall6(__NR_mmap, gpr[RDI], gpr[RSI], K_PROT_NONE, gpr[R10], gpr[R8], gpr[R9]);
+	if (!is_error(result)) {
+		shadow_expect(thread, result, result + size);
+		veil_add(result, result + size, (uint32_t)gpr[RDX]);
+	}
 	return result;
 }
 
@@ -243,9 +287,15 @@ static void memory_mmap(struct thread *thread)
 	bool locked = executable || (fixed && holds_code(address, address + size));
 	if (locked)
 		lock(&process()->protect_lock);
-	uint64_t result = locked ? make_call(thread) : syscall_window();
-	if (recording())
+	bool veiled = is_veiled(size, regs->gpr[RDX], flags);
+	uint64_t result = veiled ? map_veiled(thread, size) : locked ? make_call(thread) : syscall_window();
+	if (recording() && !veiled) {
+		if (!is_error(result))
+			shadow_expect(thread, result, result + size);
 		result = map_with_shadow(thread, result, size);
+		if (fixed && !is_error(result))
+			veil_remove(result, result + size);
+	}
 	if (!is_error(result) && (executable || holds_code(result, result + size)))
 		tell_remapped(thread, result, result + size);
 	if (locked)
@@ -271,6 +321,9 @@ static void memory_munmap(struct thread *thread)
 {
 	struct registers *regs = &thread->regs;
 	uint64_t start = regs->gpr[RDI], end = start + pages(regs->gpr[RSI]);
+
+	if (recording() && !(start & 0xfff))
+		veil_remove(start, end);
 
 	if (!holds_code(start, end)) {
 		regs->gpr[RAX] =
@@ -300,14 +353,24 @@ static void memory_mremap(struct thread *thread)
 		regs->gpr[RAX] = -K_ENOMEM;
 		return;
 	}
+	if (recording() &&
+	        (veil_overlaps(from, from + from_size) || (fixed && veil_overlaps(to, to + size)))) {
+		veil_end(from, from + from_size);
+		if (fixed)
+			veil_end(to, to + size);
+	}
 	bool code = holds_code(from, from + from_size);
-	bool locked = code || (fixed && holds_code(to, to + size));
+	bool locked = code || by_pages() || (fixed && holds_code(to, to + size));
+	if (by_pages())
+		pages_before_remap(from, from + from_size);
 	if (locked)
 		lock(&process()->protect_lock);
 	if (locked &&
 	        process()->watches) /* a moved page takes its protection along: it must be the program's */
 		unwatch_locked(thread, from, from + from_size);
 	uint64_t result = locked ? make_call(thread) : syscall_window();
+	if (recording() && !is_error(result))
+		shadow_admit(result, result + size);
 	if (!is_error(result) && code)
 		tell_remapped(thread, from, from + from_size);
 	if (!is_error(result) && (code || holds_code(result, result + size)))
@@ -315,6 +378,35 @@ static void memory_mremap(struct thread *thread)
 	if (locked)
 		unlock(&process()->protect_lock);
 	regs->gpr[RAX] = result;
+}
+
+/*
+ * What was reserved is about to be used. True: that was all; what is too large is without access until it is
+ * touched.
+ */
+static bool change_veiled(struct thread *thread, uint64_t start, uint64_t size)
+{
+	struct registers *regs = &thread->regs;
+	uint64_t protection = regs->gpr[RDX];
+
+	if (!size || (start & 0xfff))
+		return false;
+	if (is_veiled(size, protection, 0) && !shadow_has_window(start, start + size) &&
+	        !holds_code(start, start + size)) {
+		shadow_expect(thread, start, start + size);
+		regs->gpr[RAX] = syscall3(__NR_mprotect, start, size, K_PROT_NONE);
+		if (!is_error(regs->gpr[RAX]))
+			veil_add(start, start + size, (uint32_t)protection);
+		return true;
+	}
+	if (protection & PROT_ACCESS) {
+		shadow_expect(thread, start, start + size);
+		shadow_admit(start, start + size);
+		veil_release(start, start + size, (uint32_t)protection);
+	} else {
+		veil_remove(start, start + size);
+	}
+	return false;
 }
 
 /* mprotect and the like, or madvise, which changes contents under the same protection. */
@@ -328,6 +420,8 @@ static void memory_change(struct thread *thread, bool protection_kept)
 		regs->gpr[RAX] = -K_ENOMEM;
 		return;
 	}
+	if (recording() && !protection_kept && change_veiled(thread, start, size))
+		return;
 	if (!executable && !holds_code(start, start + size)) {
 		regs->gpr[RAX] = syscall_window();
 		return;
@@ -345,6 +439,8 @@ static void memory_brk(struct thread *thread)
 {
 	uint64_t before = syscall1(__NR_brk, 0), after = syscall_window();
 
+	if (recording() && after > before)
+		shadow_admit(before & ~0xffful, pages(after));
 	if (after < before && holds_code(after, before))
 		tell_remapped(thread, after, before);
 	thread->regs.gpr[RAX] = after;
@@ -365,9 +461,25 @@ void forked_memory(struct thread *thread)
 		tell(thread, 0, -1ul, true);
 }
 
+#define IPC_STAT 2
+
+/* How large it is only the kernel knows. */
+static void admit_shared(const struct thread *thread, uint64_t start)
+{
+	uint64_t status[16] = {0};
+
+	if (!shadow_has_window(start, start + 0x1000) && !process()->seccomp &&
+	        syscall3(__NR_shmctl, thread->regs.gpr[RDI], IPC_STAT, &status) == 0)
+		shadow_admit(start, start + pages(status[6]));
+}
+
 static void memory_shared(struct thread *thread)
 {
+	bool attaches = thread->regs.gpr[RAX] == __NR_shmat;
 	uint64_t result = syscall_window();
+
+	if (recording() && attaches && !is_error(result))
+		admit_shared(thread, result);
 
 	/* Anywhere; but what we have protected stays protected. */
 	if (!is_error(result))

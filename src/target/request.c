@@ -71,6 +71,30 @@ void tell_returned(void)
 }
 
 /*
+ * The supervisor takes everybody out of translated code once, and who comes back from the stub looks whether
+ * he may (detained). Who is in a system call meanwhile is told when that returns.
+ */
+void expel_threads(void)
+{
+	struct channel *c = channel();
+	struct thread *thread = thread_here();
+	uint32_t parked = thread ? __atomic_exchange_n(&thread->parked, 1, __ATOMIC_SEQ_CST) : 0;
+
+	__atomic_fetch_or(&c->detaining, DETAIN_EXPELLING, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&c->expelling, 1, __ATOMIC_SEQ_CST);
+	ring();
+	while (__atomic_load_n(&c->expelling, __ATOMIC_SEQ_CST) && !supervisor_died()) {
+		struct kernel_timespec nap = {0, NAP_NANOSECONDS};
+		if (process()->quiet)
+			__builtin_ia32_pause();
+		else
+			syscall4(__NR_futex, &c->expelling, K_FUTEX_WAIT, 1, &nap);
+	}
+	if (thread)
+		__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
+}
+
+/*
  * The kernel keeps one note for each thread of how to go on with a wait that was interrupted. A thread that
  * was attached to in restart_syscall, because it had been stopped and continued, will yet go on by that note.
  * A futex wait with a timeout writes its own there when we are stopped in it; a sleep in ppoll writes none.

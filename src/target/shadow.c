@@ -12,6 +12,12 @@
 #define COPIED 2048ul
 #define FOLD   (1ul << FOLD_BIT)
 
+/* Pieces of shadows: large ones where a thread has many; small ones next to what others have. */
+#define PIECE       (64ul << 20)
+#define PIECE_SMALL (1ul << 20)
+
+#define FIRST_LOW 0x10000ul /* nobody has memory below it, as a rule */
+
 uint64_t shadow_address(const struct thread *thread, uint64_t address)
 {
 	if (info()->low_memory)
@@ -19,8 +25,11 @@ uint64_t shadow_address(const struct thread *thread, uint64_t address)
 	return address + thread->distance;
 }
 
+/* Where whole pages are logged memory is its own shadow. */
 void *shadow_of(const struct thread *thread, uint64_t address)
 {
+	if (by_pages())
+		return (void *)address;
 	return (void *)shadow_address(thread, address);
 }
 
@@ -83,9 +92,27 @@ static bool make_ready(struct thread *thread, uint64_t here, uint64_t address, u
 	return cover(thread, address, size);
 }
 
+/* Where whole pages are logged: can it be read? Then it is known. */
+static bool open_pages(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
+{
+	uint8_t byte;
+
+	if ((int64_t)address < 0)
+		return false;
+	pages_open(thread, here, address, size);
+	for (uint64_t at = address; at < address + size; at = (at | 0xfff) + 1) {
+		if (read_program(&byte, at, 1) < 0)
+			return false;
+	}
+	return true;
+}
+
 bool shadow_check_at(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
 	uint64_t words[WORDS];
+
+	if (by_pages())
+		return open_pages(thread, here, address, size);
 
 	if (!make_ready(thread, here, address, size))
 		return false;
@@ -147,6 +174,28 @@ static void reach(const struct thread *thread, uint64_t *start, uint64_t *end)
 		*start -= lesser(*start - page, 2 * LINE * behind);
 }
 
+/* The vdso's code, where whole pages are logged: it has a shadow all the same. */
+static bool check_alone(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
+{
+	uint64_t words[WORDS];
+
+	if (!cover(thread, address, size))
+		return false;
+	for (uint64_t line = address & -LINE; line < address + size; line += LINE) {
+		uint64_t *shadow = (uint64_t *)shadow_address(thread, line);
+		uint8_t mask = 0;
+		if (load_line(words, (const void *)line) < 0)
+			return false;
+		for (unsigned i = 0; i < WORDS; i++)
+			mask |= (uint8_t)((words[i] != shadow[i]) << i);
+		if (!mask)
+			continue;
+		log_patch(thread, here, line, mask, words);
+		memcpy(shadow, words, LINE);
+	}
+	return true;
+}
+
 /*
  * What the program itself has just loaded, or could have: the kernel need not be asked whether that is
  * possible, also while it blocks signals.
@@ -154,6 +203,9 @@ static void reach(const struct thread *thread, uint64_t *start, uint64_t *end)
 static bool check_loaded(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
 	uint64_t words[WORDS], start = address & -LINE, end = (address + size + LINE - 1) & -LINE;
+
+	if (by_pages())
+		return check_alone(thread, here, address, size);
 
 	/* A page next to a window may have a part of its shadow, for distances are no whole pages. What is
 	 * stored for the first time may have none. */
@@ -220,6 +272,8 @@ bool shadow_check_bytes(struct thread *thread, uint64_t address, uint64_t size)
 {
 	uint64_t words[WORDS], end = address + size;
 
+	if (by_pages())
+		return open_pages(thread, performed(thread), address, size);
 	if (!make_ready(thread, performed(thread), address, size))
 		return false;
 	if (copies_by_kernel(thread))
@@ -246,6 +300,8 @@ void shadow_revert(struct thread *thread, uint64_t address)
 {
 	uint64_t words[WORDS], line = address & -LINE, *shadow = shadow_of(thread, line);
 
+	if (by_pages()) /* it has been put back */
+		return;
 	for (uint64_t end = address + 8; line < end; line += LINE) {
 		if (read_line(thread, words, line) < 0)
 			continue;
@@ -272,9 +328,9 @@ long store_program(struct thread *thread, uint64_t to, const void *from, size_t 
 
 	if (crosses && !can_store(to, size))
 		return -K_EFAULT;
-	long result = write_program(to, from, size);
+	long result = store_as_program(to, from, size);
 
-	if (result == 0 && recording() && make_ready(thread, performed(thread), to, size))
+	if (result == 0 && recording() && !by_pages() && make_ready(thread, performed(thread), to, size))
 		memcpy(shadow_of(thread, to), from, size);
 	return result;
 }
@@ -407,9 +463,10 @@ static bool covers(struct coverage coverage, uint64_t start, uint64_t end)
 	return false;
 }
 
+/* What was noted when a number was unfit already is not there for it. */
 bool shadow_covers(uint64_t number, uint64_t start, uint64_t end)
 {
-	return covers(coverage_of(number), start, end);
+	return covers(coverage_of(number), start, end) && !thread_is_unfit(number);
 }
 
 bool shadow_has_window(uint64_t start, uint64_t end)
@@ -443,21 +500,28 @@ static bool lay_anonymous(struct thread *thread, uint64_t start, uint64_t size)
 	       own_call3(thread, __NR_madvise, start, size, K_MADV_DONTDUMP) == 0;
 }
 
-static bool map_range(struct range range)
+/* Without access: a thread that gets there faults. */
+static bool reserve_range(struct range range)
 {
-	struct thread *thread = current_thread();
 	uint64_t size = range.end - range.start;
 
 	limits_reserve(LIMIT_DATA, (int64_t)size);
-	uint64_t at = own_call6(thread, __NR_mmap, range.start, size, K_PROT_NONE,
+	uint64_t at = own_call6(thread_here(), __NR_mmap, range.start, size, K_PROT_NONE,
 	        K_MAP_PRIVATE | K_MAP_ANONYMOUS | K_MAP_NORESERVE | K_MAP_FIXED_NOREPLACE, -1, 0);
-	if (at == range.start) {
-		if (lay_blank(thread, range.start, size) || lay_anonymous(thread, range.start, size))
-			return true;
-		own_call2(thread, __NR_munmap, range.start, size);
-	}
+	if (at == range.start)
+		return true;
+	if (!is_error(at)) /* a kernel that takes the address for a wish */
+		own_call2(thread_here(), __NR_munmap, at, size);
 	limits_reserve(LIMIT_DATA, -(int64_t)size);
 	return false;
+}
+
+static bool lay_range(struct range range)
+{
+	struct thread *thread = thread_here();
+	uint64_t size = range.end - range.start;
+
+	return lay_blank(thread, range.start, size) || lay_anonymous(thread, range.start, size);
 }
 
 /*
@@ -487,30 +551,50 @@ static bool next_gap(const struct range *ranges, uint32_t count, struct range wi
 	return gap->start < shadow.end;
 }
 
-/* Takes back what map_shadow has mapped below `end`. */
+/* Takes back what reserve_shadow has reserved below `end`. */
 static void unmap_shadow(
         const struct range *ranges, uint32_t count, struct range window, uint64_t distance, uint64_t end)
 {
 	struct range gap;
 
 	for (uint64_t at = 0; next_gap(ranges, count, window, distance, &at, &gap) && gap.start < end;) {
-		own_call2(current_thread(), __NR_munmap, gap.start, gap.end - gap.start);
+		own_call2(thread_here(), __NR_munmap, gap.start, gap.end - gap.start);
 		limits_reserve(LIMIT_DATA, -(int64_t)(gap.end - gap.start));
 	}
 }
 
 /* For one thread, which has the first `count` ranges. */
-static bool map_shadow(const struct range *ranges, uint32_t count, struct range window, uint64_t distance)
+static bool reserve_shadow(const struct range *ranges, uint32_t count, struct range window, uint64_t distance)
 {
 	struct range gap;
 
 	for (uint64_t at = 0; next_gap(ranges, count, window, distance, &at, &gap);) {
-		if (!map_range(gap)) {
+		if (!reserve_range(gap)) {
 			unmap_shadow(ranges, count, window, distance, gap.start);
 			return false;
 		}
 	}
 	return true;
+}
+
+static bool lay_shadow(const struct range *ranges, uint32_t count, struct range window, uint64_t distance)
+{
+	struct range gap;
+	bool done = true;
+
+	for (uint64_t at = 0; done && next_gap(ranges, count, window, distance, &at, &gap);)
+		done = lay_range(gap);
+	return done;
+}
+
+static bool map_shadow(const struct range *ranges, uint32_t count, struct range window, uint64_t distance)
+{
+	if (!reserve_shadow(ranges, count, window, distance))
+		return false;
+	if (lay_shadow(ranges, count, window, distance))
+		return true;
+	unmap_shadow(ranges, count, window, distance, UINT64_MAX);
+	return false;
 }
 
 static void extend_range(struct range *range, struct range by)
@@ -546,48 +630,209 @@ static bool wraps(struct range range, uint64_t distance)
 	return range.start + distance > range.start;
 }
 
-/* All threads that have windows, also those whose number is free now: where there is no room for one of
- * these, it is not used again. */
-static bool add_window(struct range window)
+/*
+ * There is no room for the shadow that this number would have of the window. One that is free is not used
+ * again; a thread that has it must leave before the program has the memory, or its shadow would be what is
+ * there instead, which no fault tells. False: somebody has it, and it is not insisted on.
+ */
+static bool give_number_up(uint64_t number, bool insists, bool *expels)
 {
+	const struct process_memory *memory = &process()->memory;
+
+	if (thread_retire(number)) {
+		unmap_all(memory->windows, memory->window_count, info()->distances[number]);
+		return true;
+	}
+	if (insists) {
+		thread_expel(number);
+		*expels = true;
+	}
+	return insists;
+}
+
+static uint64_t windowed_end(void)
+{
+	uint64_t ready = process()->memory.threads_ready;
+
+	return ready < info()->windowed ? ready : info()->windowed;
+}
+
+#define MOST_MAPPINGS 32000 /* of shadows, half of those that a program has, as a rule */
+
+/*
+ * Room for all that have windows, without access. What was reserved can be taken back, since nobody can have
+ * used it.
+ */
+static bool reserve_window(struct range window, bool insists, bool *expels)
+{
+	uint64_t mappings = 0;
 	const struct process_memory *memory = &process()->memory;
 	const struct range *all = memory->windows;
 	uint32_t count = memory->window_count;
+	bool full = count == PROCESS_WINDOWS || wraps(window, info()->distances[1]);
 
-	if (count == PROCESS_WINDOWS || wraps(window, info()->distances[1]))
+	if (full && !insists)
 		return false;
-	for (uint64_t number = 1; number < memory->threads_ready && !shadow_is_sparse(number); number++) {
-		uint64_t distance = info()->distances[number];
-		if (thread_is_unfit(number) || map_shadow(all, count, window, distance))
+	for (uint64_t number = 1; number < windowed_end(); number++) {
+		if (thread_is_unfit(number))
 			continue;
-		if (thread_retire(number)) {
-			unmap_all(all, count, distance);
+		mappings += count + 1;
+		if ((!full && mappings <= MOST_MAPPINGS &&
+		            reserve_shadow(all, count, window, info()->distances[number])) ||
+		        give_number_up(number, insists, expels))
 			continue;
-		}
 		while (--number >= 1) {
 			if (!thread_is_unfit(number))
 				unmap_shadow(all, count, window, info()->distances[number], UINT64_MAX);
 		}
 		return false;
 	}
-	note_range(windows(), window);
-	return true;
+	return !full;
 }
 
-bool shadow_extend(uint64_t start, uint64_t end)
+static void lay_window(struct range window, bool *expels)
+{
+	const struct process_memory *memory = &process()->memory;
+
+	for (uint64_t number = 1; number < windowed_end(); number++) {
+		if (thread_is_unfit(number) ||
+		        lay_shadow(memory->windows, memory->window_count, window, info()->distances[number]))
+			continue;
+		unmap_shadow(
+		        memory->windows, memory->window_count, window, info()->distances[number], UINT64_MAX);
+		give_number_up(number, true, expels);
+	}
+}
+
+/*
+ * All that the program can access is in windows, and every number that a thread has, or may get, has the
+ * shadow of all windows: so nobody can come to memory whose shadow is where somebody else has his. That is
+ * made sure of before the memory can be accessed, or before anybody knows of it: room for all, then those
+ * leave that have none, then it is made accessible, and noted, so that whoever forgets finds it (see
+ * wait_for_windows).
+ */
+static bool add_window(struct range window, bool insists)
+{
+	struct process *p = process();
+	bool expels = false;
+
+	__atomic_store_n(&p->adds_window, 1, __ATOMIC_SEQ_CST);
+	bool room = reserve_window(window, insists, &expels);
+	if (room)
+		lay_window(window, &expels);
+	if (expels)
+		expel_threads();
+	if (room) {
+		note_range(windows(), window);
+		veils_lift(window);
+	}
+	__atomic_store_n(&p->adds_window, 0, __ATOMIC_SEQ_CST);
+	return room;
+}
+
+/* A thread may have used a window that is not noted yet, and is about to forget what it knows. */
+static void wait_for_windows(void)
+{
+	struct process *p = process();
+
+	if (!__atomic_load_n(&p->adds_window, __ATOMIC_SEQ_CST))
+		return;
+	lock(&p->thread_lock);
+	unlock(&p->thread_lock);
+}
+
+/* Before it is known that there is low memory, an access to its shadow faults: see shadow_fold. */
+static bool is_out_of_reach(uint64_t start)
+{
+	return start < FOLD && !info()->low_memory;
+}
+
+bool shadow_add_window(uint64_t start, uint64_t end, bool insists)
+{
+	if (is_out_of_reach(start) || !fold_range(&start, &end))
+		return false;
+	return covers(windows(), start, end) ||
+	       add_window((struct range){start & ~0xffful, (end + 0xfff) & ~0xffful}, insists);
+}
+
+static bool extend(uint64_t start, uint64_t end, bool insists)
 {
 	struct process *p = process();
 
 	if (shadow_has_window(start, end))
 		return true;
-	if (is_on_its_own())
-		return false;
-	if (!fold_range(&start, &end))
+	if (is_on_its_own() || is_out_of_reach(start) || !fold_range(&start, &end))
 		return false;
 	lock(&p->thread_lock);
-	bool done = add_window((struct range){start & ~0xffful, (end + 0xfff) & ~0xffful});
+	bool done = covers(windows(), start, end) ||
+	            add_window((struct range){start & ~0xffful, (end + 0xfff) & ~0xffful}, insists);
 	unlock(&p->thread_lock);
 	return done;
+}
+
+bool shadow_extend(uint64_t start, uint64_t end)
+{
+	return extend(start, end, false);
+}
+
+/*
+ * The program has low memory where a distance may lead to some place, and not out of the address space: what
+ * it runs is translated for that at once. Memory further below is used by programs that have a little of it,
+ * if at all, and is found by the fault.
+ */
+void shadow_expect(struct thread *thread, uint64_t start, uint64_t end)
+{
+	if (!is_out_of_reach(start) || end <= info()->heap)
+		return;
+	settle_x87_pc(thread);
+	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) == STATUS_OK)
+		extend(FIRST_LOW, info()->heap, true);
+}
+
+/*
+ * How much is made a window at a time: little where the program has touched nothing else, or its shadow would
+ * be in the way of others', and more where it goes on from what it has. Many small ones would be too many.
+ */
+#define MANY_WINDOWS (PROCESS_WINDOWS / 3)
+
+static uint64_t piece_at(uint64_t start, uint64_t end)
+{
+	const struct process_memory *memory = &process()->memory;
+	uint64_t piece = info()->chunk < PIECE_SMALL ? info()->chunk : PIECE_SMALL;
+
+	if (memory->window_count >= MANY_WINDOWS)
+		return info()->chunk;
+	if (!fold_range(&start, &end))
+		return piece;
+	for (uint32_t n = 0; n < memory->window_count; n++) {
+		struct range window = memory->windows[n];
+		if (start > window.end + piece || end + piece < window.start)
+			continue;
+		while (piece < PIECE && piece < info()->chunk && 2 * piece <= window.end - window.start)
+			piece *= 2;
+	}
+	return piece;
+}
+
+/* With what is around it, where there is room for that: the program may well go on there. */
+void shadow_admit(uint64_t start, uint64_t end)
+{
+	if (start >= end || shadow_has_window(start, end))
+		return;
+	uint64_t piece = piece_at(start, end);
+	if (!extend(start & -piece, (end + piece - 1) & -piece, false))
+		extend(start, end, true);
+}
+
+/* The same for an access, by who has thread_lock: what begins on the page may end on the next one. */
+void shadow_make_window(uint64_t address)
+{
+	uint64_t page = address & ~0xffful, piece = piece_at(address, address + 1);
+
+	if (!shadow_has_window(address, address + 1) &&
+	        !shadow_add_window(address & -piece, (address & -piece) + piece, false) &&
+	        !shadow_add_window(page, page + 0x2000, true))
+		shadow_add_window(page, page + 0x1000, true);
 }
 
 /*
@@ -604,10 +849,7 @@ bool shadow_is_needed(uint64_t address)
 
 /* ---- sparse shadows ---- */
 
-/* Pieces of a sparse shadow: large ones where its thread has many; small ones next to what others have. */
 #define PIECE_LARGE  (1ul << 30)
-#define PIECE        (64ul << 20)
-#define PIECE_SMALL  (1ul << 20)
 #define TOGETHER_GAP (4ul << 30)
 #define FENCED_BYTES (48ul << 30)
 
@@ -776,17 +1018,25 @@ bool shadow_overlaps_sparse(struct range range, struct range *first)
 bool shadow_fault(uint64_t number, uint64_t address)
 {
 	uint8_t byte;
-	uint64_t chunk = info()->chunk, start = address & -chunk;
 
 	if (address < FOLD)
 		return false;
 	/* Another thread may have made it meanwhile: then the access is simply made again. */
 	if (shadow_covers(number, address, address + 64))
 		return read_program(&byte, address + info()->distances[number], 1) == 0;
+	if (thread_is_unfit(number))
+		return false;
 	if (shadow_is_sparse(number))
 		return extend_sparse(number, address);
-	return shadow_extend(start, start + chunk) ||
-	       shadow_extend(address & ~0xffful, (address & ~0xffful) + 0x2000);
+	if (is_on_its_own())
+		return false;
+	/* It is folded. Where the program has no memory nobody leaves for it: the access will fault. */
+	uint64_t page = address & ~0xffful, piece = piece_at(address, address + 1);
+	bool insists = read_program(&byte, address, 1) == 0 ||
+	               (info()->low_memory && read_program(&byte, address - FOLD, 1) == 0);
+	return (extend(address & -piece, (address & -piece) + piece, false) ||
+	               extend(page, page + 0x2000, insists) || shadow_has_window(page, page + 0x1000)) &&
+	       !thread_is_unfit(number);
 }
 
 bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here)
@@ -795,7 +1045,7 @@ bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here)
 
 	if (ask(thread, OP_LOW_MEMORY, 0, 0, 0) != STATUS_OK)
 		return false;
-	shadow_extend(0, info()->heap); /* most of what is low is there */
+	extend(FIRST_LOW, info()->heap, true); /* most of what is low is there */
 	if (!cover(thread, address, 32))
 		return false;
 	/* What was stored in memory just now has not come to the shadow. */
@@ -862,8 +1112,11 @@ bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t argume
 {
 	struct forgotten range = forgotten_by(number, arguments, result);
 
+	wait_for_windows();
 	/* What is ours was not unmapped, whatever the program was told; and the shadow of that is ours, too.
 	 */
+	if (by_pages())
+		return range.end > range.start && !overlaps_us(range.start, range.end - range.start);
 	if (range.end <= range.start || process()->seccomp ||
 	        overlaps_us(range.start, range.end - range.start) ||
 	        (!shadow_is_sparse(thread->number) && !shadow_has_window(range.start, range.end)))
@@ -909,6 +1162,7 @@ bool shadow_forget_all(struct thread *thread, bool keep_image)
 	struct coverage coverage = coverage_of(thread->number);
 	bool done = true;
 
+	wait_for_windows();
 	for (uint32_t n = 0; done && n < *coverage.count; n++) {
 		struct range shadow = shadow_range(coverage.ranges[n], thread->distance);
 		done = empty_around_us(thread, shadow.start, shadow.end, keep_image);

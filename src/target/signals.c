@@ -11,9 +11,11 @@
  *   elsewhere in the stub                    kept in thread.pending, all others blocked, until it resumes
  *
  * Faults of the program's own instructions are mapped back through the records
- * of the translation. The signals that faults raise are never blocked in the
- * kernel, because we need them ourselves (see watched pages in memory.c); one of
- * them that is sent while the program blocks it is held back here.
+ * of the translation. A fault whose signal is blocked kills before anybody hears
+ * of it, so the signals that faults raise are not blocked in the kernel while
+ * translated code runs, only while the program is in a system call. One that was
+ * sent, and finds the program's code although that blocks it, is put back into
+ * the kernel's queue and is blocked there from then on (see keep_back).
  *
  * A signal that kills lets the program die of it natively, at its own pc with
  * its own registers, so that status, core file and core flag are the kernel's.
@@ -37,11 +39,46 @@ bool install_altstack(struct thread *thread)
 	return result == 0;
 }
 
+/* Faults that the program must survive, whatever it blocks and wherever it is. */
+static uint64_t needed_always(void)
+{
+	bool faults = process()->watches || process()->memory.veil_count ||
+	              shadow_is_sparse(current_thread()->number);
+
+	if (by_pages())
+		return SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS);
+	return faults ? SIGBIT(K_SIGSEGV) : 0;
+}
+
+/* Where our calls may be forbidden, what is sent could not be put back. */
 uint64_t kernel_mask_for(uint64_t mask)
 {
-	bool faults = process()->watches || shadow_is_sparse(current_thread()->number);
+	uint64_t open = process()->seccomp ? 0 : FAULT_SIGNALS & ~current_thread()->sent;
 
-	return faults ? mask & ~SIGBIT(K_SIGSEGV) : mask;
+	return mask & ~(open | needed_always());
+}
+
+/*
+ * In a system call the kernel has the mask that the program believes in: what is sent then stays pending, and
+ * is waited for, shown and read as always. Which signals that takes, to be given to open_faults.
+ */
+uint64_t close_faults(struct thread *thread)
+{
+	uint64_t faults = thread->mask & ~kernel_mask_for(thread->mask) & ~needed_always();
+
+	if (faults)
+		syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &faults, 0, 8);
+	return faults;
+}
+
+void open_faults(struct thread *thread, uint64_t faults)
+{
+	if (thread->sent && thread->regs.gpr[RAX] == __NR_rt_sigtimedwait && !process()->seccomp) {
+		faults |= thread->sent; /* what was waited for; the others come again */
+		thread->sent = 0;
+	}
+	if (faults)
+		syscall4(__NR_rt_sigprocmask, K_SIG_UNBLOCK, &faults, 0, 8);
 }
 
 void set_kernel_mask(uint64_t mask)
@@ -219,6 +256,19 @@ static void requeue_held(struct thread *thread)
 	}
 }
 
+/*
+ * The same where the return from a handler follows, whose mask lets them in: until then they stay with the
+ * kernel, which has room for all.
+ */
+static void requeue_for_return(struct thread *thread)
+{
+	uint64_t ready = thread->held & ~thread->mask;
+
+	if (ready)
+		own_call4(thread, __NR_rt_sigprocmask, K_SIG_BLOCK, &ready, 0, 8);
+	requeue_held(thread);
+}
+
 /* A thread that blocks SIGSEGV would die of a write to a watched page: then pages are not watched. */
 void count_segv_blocker(uint64_t old, uint64_t new)
 {
@@ -259,6 +309,7 @@ void syscall_sigprocmask(struct thread *thread)
 			result = syscall4(__NR_rt_sigprocmask, K_SIG_SETMASK, &kernels, 0, 8);
 			if (result < 0) /* by the program's filter */
 				thread->mask = old;
+			thread->sent &= thread->mask;
 			count_segv_blocker(old, thread->mask);
 			requeue_held(thread);
 		}
@@ -552,13 +603,10 @@ static enum outcome deliver(struct thread *thread, int number, bool fault, struc
 		return FATAL;
 	if (action.handler == K_SIG_IGN)
 		return IGNORED;
-	if ((bit & FAULT_SIGNALS) && !fault && (thread->mask & bit)) {
-		hold(thread, number, siginfo);
-		return IGNORED;
-	}
 	uint64_t iterations = take_iterations(thread);
 	if (build_frame(thread, number, &action, siginfo, fpstate, details)) {
 		log_signal(thread, siginfo, fault, iterations);
+		pages_log_written(thread, position(thread));
 		/* What the frame tells a debugger of must not be what lay there before. */
 		if (recording())
 			shadow_check_at(
@@ -586,6 +634,7 @@ static void die(struct thread *thread, int number, bool faults, const struct ker
 
 	publish_position(thread);
 	log_end(thread, LOG_END_KILLED, number, siginfo);
+	pages_end();
 	if (recording() && info()->announce_exit)
 		ask(thread, OP_EXIT, 0, 0, 0);
 	bool again = faults && process()->seccomp;
@@ -615,6 +664,9 @@ static void deliver_now(struct thread *thread, int number, bool fault, struct ke
 		context->mcontext.fpstate = 0; /* a handler starts with fresh vector state */
 		                               /* fall through */
 	case IGNORED:
+		/* Several fault signals may have come at once, and there was room for one. */
+		if (thread->held && !process()->seccomp)
+			requeue_for_return(thread);
 		context_to_resume(thread, context);
 		return;
 	case FATAL: /* after a trap the pc is behind the instruction; another signal is of a frame */
@@ -623,16 +675,20 @@ static void deliver_now(struct thread *thread, int number, bool fault, struct ke
 	}
 }
 
-/* Back to the kernel's queue, where it waits until it is unblocked. A fault signal is never blocked there. */
+/* Back to the kernel's queue, where it waits until it is unblocked: by the return that follows. */
 void requeue_pending(struct thread *thread)
 {
 	int number = thread->pending;
+	uint64_t bit = SIGBIT(number);
 
 	thread->pending = 0;
-	if (SIGBIT(number) & FAULT_SIGNALS)
+	if ((bit & FAULT_SIGNALS) && process()->seccomp) {
 		hold(thread, number, &thread->info);
-	else
-		queue_to_self(number, &thread->info);
+		return;
+	}
+	if (bit & FAULT_SIGNALS)
+		syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &bit, 0, 8);
+	queue_to_self(number, &thread->info);
 }
 
 void give_signals_back(struct thread *thread)
@@ -765,6 +821,7 @@ static void capture(struct thread *thread, int number, const struct kernel_sigin
 {
 	if (thread->pending || thread->stepping) {
 		hold(thread, number, siginfo);
+		context->mask |= ~FAULT_SIGNALS; /* as it is where the one that is being kept was found */
 		return;
 	}
 	thread->info = *siginfo;
@@ -901,10 +958,8 @@ static void handle_step(
 static void deliver_fault(
         struct thread *thread, int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context)
 {
-	if (thread->pending) {
+	if (thread->pending)
 		requeue_pending(thread);
-		requeue_held(thread);
-	}
 	deliver_now(thread, number, true, siginfo, context);
 }
 
@@ -943,6 +998,8 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		thread->regs.flags &= ~FLAG_TF;
 	if (executed && recording())
 		record_native(thread, context, gs_changed);
+	if (executed && by_pages())
+		thread->forgets = 1; /* nobody knows what it has written */
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
 		context_to_resume(thread, context);
 	else if (thread->pending && process()->seccomp)
@@ -952,6 +1009,8 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		context_to_begin_again(thread, context);
 	else
 		deliver_fault(thread, number, siginfo, context);
+	if (thread->forgets && context->mcontext.rip == (uint64_t)resume)
+		context->mcontext.rip = (uint64_t)fetched;
 }
 
 /*
@@ -1094,8 +1153,9 @@ static void handle_fault(
 	bool beyond = c->trapno == TRAP_PAGE_FAULT && (int64_t)siginfo->address < 0;
 	/* While recording, loads come before the instruction, some at its very start: it may have written
 	 * first, or be aligned another way. */
-	bool compared = recording() && (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT ||
-	                                       c->trapno == TRAP_STACK);
+	bool compared =
+	        recording() && (!by_pages() || pages_is_vdso(place.pc)) &&
+	        (c->trapno == TRAP_PAGE_FAULT || c->trapno == TRAP_ALIGNMENT || c->trapno == TRAP_STACK);
 	if (compared || (!place.boundary && (c->trapno == TRAP_PROTECTION || beyond))) {
 		try_natively(thread, context);
 		return;
@@ -1110,6 +1170,39 @@ static void handle_fault(
 	if (siginfo->address == c->rip)
 		siginfo->address = place.pc;
 	deliver_now(thread, number, true, siginfo, context);
+}
+
+/*
+ * A page that is closed, while whole pages are logged: it is opened, and the access made again. In translated
+ * code that is where it stands, unless the supervisor has to be asked for room in the log: the code may be
+ * another then.
+ */
+static void handle_closed_page(struct thread *thread, uint64_t address, struct kernel_ucontext *context)
+{
+	struct kernel_sigcontext *c = &context->mcontext;
+	struct code_place place;
+
+	if (!in_code(c->rip)) {
+		pages_open_here(thread, address, 1);
+		return;
+	}
+	if (!code_lookup(c->rip, &place))
+		stub_panic("no record of code at", c->rip);
+	if (log_fits_page(thread)) {
+		pages_open(thread, position(thread) + (uint64_t)(int64_t)place.executed, address, 1);
+		return;
+	}
+	bool trapping = thread->regs.flags & FLAG_TF;
+	registers_from_code(thread, c, &place);
+	if (!trapping)
+		thread->regs.flags &= ~FLAG_TF;
+	if (thread->stepping) {
+		thread->stepping = STEP_NONE;
+		queue_to_self(thread->info.number, &thread->info);
+	}
+	fix_fpstate_pc(c->fpstate);
+	pages_open(thread, position(thread), address, 1);
+	context_to_begin_again(thread, context);
 }
 
 static void handle_asynchronous(
@@ -1178,6 +1271,66 @@ static void drop(struct thread *thread, struct kernel_ucontext *context)
 	context_to_resume(thread, context);
 }
 
+/* Has the kernel another mask than the program's, by a system call that was given one? */
+static bool is_let_in(const struct thread *thread, const struct kernel_sigcontext *c)
+{
+	const uint64_t *gpr = thread->regs.gpr;
+
+	if (c->rax != (uint64_t)-K_EINTR)
+		return false;
+	if (c->rip == (uint64_t)int80_window_end)
+		return true;
+	if (c->rip != (uint64_t)syscall_window_end)
+		return false;
+	switch (gpr[RAX]) {
+	case __NR_rt_sigsuspend:
+		return true;
+	case __NR_ppoll:
+		return gpr[R10] != 0;
+	case __NR_epoll_pwait:
+	case __NR_epoll_pwait2:
+		return gpr[R8] != 0;
+	case __NR_pselect6:
+	case __NR_io_pgetevents:
+		return gpr[R9] != 0;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A fault signal that was sent while the program blocks it: pending it shall be, for all who look. If it was
+ * sent to the process another thread may want it, and gets it then.
+ */
+static void keep_back(struct thread *thread, int number, const struct kernel_siginfo *siginfo,
+        struct kernel_ucontext *context)
+{
+	uint64_t bit = SIGBIT(number);
+
+	if (process()->seccomp || thread->stepping || thread->probing || (needed_always() & bit)) {
+		hold(thread, number, siginfo);
+		drop(thread, context);
+		return;
+	}
+	thread->sent |= bit;
+	context->mask |= bit;
+	syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &bit, 0, 8);
+	/* Only to itself may a thread send what looks as if it came from somebody else; by its number to all
+	 * of its process. */
+	if (siginfo->code == K_SI_TKILL ||
+	        syscall3(__NR_rt_sigqueueinfo, syscall0(__NR_gettid), number, siginfo) < 0)
+		queue_to_self(number, siginfo);
+}
+
+/* Then the access is made again, wherever it was. */
+static bool is_veiled(const struct kernel_siginfo *siginfo, const struct kernel_ucontext *context)
+{
+	const struct kernel_sigcontext *c = &context->mcontext;
+
+	return c->trapno == TRAP_PAGE_FAULT &&
+	       veil_touched(siginfo->address, 1, (c->err & PAGE_FAULT_WRITE) != 0);
+}
+
 uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel_ucontext *context,
         struct thread *thread, uint64_t gs_base)
 {
@@ -1187,8 +1340,15 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 
 	if (replaying())
 		return replay_signal(number, siginfo, context, thread, gs_base);
+	if (fault && number == K_SIGSEGV && is_veiled(siginfo, context)) {
+		__atomic_store_n(&thread->parked, parked, __ATOMIC_SEQ_CST);
+		return gs_base;
+	}
 	uint64_t recovery = fault ? recovery_of(rip) : 0;
-	if (debugged_takes(number, siginfo))
+	if (fault && number == K_SIGSEGV && context->mcontext.trapno == TRAP_PAGE_FAULT &&
+	        pages_is_closed(siginfo->address))
+		handle_closed_page(thread, siginfo->address, context);
+	else if (debugged_takes(number, siginfo))
 		drop(thread, context);
 	else if (recovery)
 		context->mcontext.rip = recovery;
@@ -1204,7 +1364,10 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 		handle_step(thread, siginfo, context);
 	else if (fault && (in_code(rip) || rip == thread->faulted))
 		handle_fault(thread, number, siginfo, context);
-	else
+	else if ((SIGBIT(number) & FAULT_SIGNALS & thread->mask) && !is_let_in(thread, &context->mcontext)) {
+		keep_back(thread, number, siginfo, context);
+		fault = false;
+	} else
 		handle_asynchronous(thread, number, siginfo, context);
 	/* Outside of translated code somebody sent what looks like a fault; if it is one it comes again. */
 	thread->faulted = fault ? rip : 0;
@@ -1224,6 +1387,10 @@ void *native_handler(int number, struct kernel_siginfo *siginfo, struct kernel_u
 	if (number == K_SIGSEGV && siginfo->code > 0 && context->mcontext.trapno == TRAP_PAGE_FAULT &&
 	        (context->mcontext.err & PAGE_FAULT_WRITE) && supervisor_died() &&
 	        write_orphaned_page(siginfo->address, context->mcontext.rip))
+		return_from_frame(
+		        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context)));
+	if (number == K_SIGSEGV && siginfo->code > 0 && context->mcontext.trapno == TRAP_PAGE_FAULT &&
+	        veil_touched_natively(siginfo->address, (context->mcontext.err & PAGE_FAULT_WRITE) != 0))
 		return_from_frame(
 		        (struct signal_frame *)((char *)context - offsetof(struct signal_frame, context)));
 	uint64_t handler = action->handler;
@@ -1331,7 +1498,13 @@ _Noreturn void syscall_sigreturn(struct thread *thread)
 	regs->flags = (flags & ~SIGRETURN_FLAGS) | (regs->flags & SIGRETURN_FLAGS);
 	count_segv_blocker(thread->mask, frame.context.mask);
 	thread->mask = frame.context.mask & ~UNBLOCKABLE;
-	requeue_held(thread);
+	thread->sent &= thread->mask;
+	if (process()->seccomp)
+		requeue_held(thread);
+	else
+		requeue_for_return(thread);
+	if (thread->pending)
+		requeue_pending(thread); /* the mask that follows has to let it in */
 	thread->step_armed = 0;
 	context_to_resume(thread, &frame.context);
 	if (recording())

@@ -97,6 +97,7 @@ void start(void)
 	if (recording()) {
 		shadow_start();
 		adopt_others(thread);
+		pages_start(thread);
 		log_begin(thread, LOG_NO_PARENT);
 	}
 	if (!i->filtered)

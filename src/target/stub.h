@@ -32,9 +32,9 @@ struct thread {
 	        *actions; /* the process's table, or a private one after CLONE_VM without CLONE_SIGHAND */
 	uint64_t number;
 	int32_t tid;
-	uint32_t probing; /* enum probe */
-	uint64_t mask;    /* signals the program has blocked */
-	uint64_t held;    /* fault signals that were sent while blocked: delivered when unblocked */
+	uint32_t probing;             /* enum probe */
+	uint64_t mask;                /* signals the program has blocked */
+	uint64_t held;                /* those that cannot be blocked there: delivered when unblocked */
 	struct kernel_stack altstack; /* the program's */
 	struct thread *vfork_parent;
 	uint32_t clear_actions;
@@ -65,10 +65,17 @@ struct thread {
 	struct kernel_siginfo info; /* of `pending`, or of the signal we are stepping for */
 	struct fault_details details;
 	struct kernel_siginfo held_info[5];
+	uint64_t sent; /* fault signals that came while blocked, and are back in the kernel's queue, blocked
+	                  there */
 	uint64_t iterations;      /* of a string instruction that was left in the middle, */
 	uint64_t string_position; /* at this position, */
 	uint64_t string_pc;       /* and pc: see strings.c */
 	struct extent string_source, string_destination;
+	/* While whole pages are logged, see pages.c: */
+	uint32_t leaves_pages; /* loads are to be compared from its next keyframe on, */
+	uint32_t forgets;      /* which is due: nobody knows what was written to memory */
+	uint32_t written_count;
+	struct extent written[8]; /* by the stub in the kernel's place: to be logged */
 };
 
 enum step { STEP_NONE, STEP_TO_BOUNDARY };
@@ -110,6 +117,8 @@ struct process {
 	uint32_t seccomp;     /* the program restricts its system calls: make none of ours, */
 	uint32_t quiet;       /* not even futex, to sleep and to ring */
 	uint32_t thread_lock;
+	uint32_t adds_window;         /* see wait_for_windows; and */
+	uint32_t lifted_natively;     /* a thread that runs natively has thread_lock */
 	uint32_t thread_ids;          /* of the recording, given so far */
 	uint32_t fork_changes_memory; /* a child's mappings or their contents differ from its parent's */
 	uint32_t segment_count;
@@ -133,8 +142,8 @@ struct recovery {
 	uint32_t start, end, handler;
 };
 extern const struct recovery recoveries[], recoveries_end[];
-extern const char release_entry[], probe_start[], probe_jump[], signal_entry[], return_window_start[],
-        return_window_end[], touch_start[], touch_end[];
+extern const char fetched[], release_entry[], probe_start[], probe_jump[], signal_entry[],
+        return_window_start[], return_window_end[], touch_start[], touch_end[];
 uint64_t syscall_window(void);
 uint64_t int80_window(void);
 /* Gives a system call up before it was made: a signal is pending; it is made again after the handler. */
@@ -185,6 +194,11 @@ static inline struct thread *current_thread(void)
 	__asm__("mov %%gs:stub_image+%c1(%%rip), %0" : "=r"(thread) : "i"(LAYOUT_THREADS + SLOT_THREAD * 8));
 	return thread;
 }
+/* For who has thread_lock: none where a thread that runs natively has it. */
+static inline struct thread *thread_here(void)
+{
+	return process()->lifted_natively ? NULL : current_thread();
+}
 
 /* Is it another process's, in this one's memory (vfork)? */
 static inline bool shares_memory(const struct thread *thread)
@@ -203,6 +217,8 @@ static inline uint64_t read_fs_base(void)
 /* Reads or writes the program's memory: 0 or -EFAULT. The only way the stub's C touches it. */
 long read_program(void *to, uint64_t from, size_t size);
 long write_program(uint64_t to, const void *from, size_t size);
+/* The same for what replay will do as well. */
+long store_as_program(uint64_t to, const void *from, size_t size);
 /* Can the first and the last byte of a store be written? What crosses a page is stored as a whole or not at
  * all. */
 bool can_store(uint64_t at, size_t size);
@@ -222,6 +238,8 @@ uint64_t ask(struct thread *thread, enum operation operation, uint64_t a, uint64
 void sleep_on(const struct thread *thread, const uint32_t *word, uint32_t value);
 /* A thread goes on that was not watched, see log.unwatched. */
 void tell_returned(void);
+/* Threads whose number is unfit leave translated code, and do not come back. */
+void expel_threads(void);
 /*
  * A system call of ours. Where the program's filter may forbid it the supervisor puts the filter to sleep for
  * it, if it can; -EPERM: it is gone. NULL: a thread that runs natively. What is, or is part of, a call that
@@ -331,6 +349,14 @@ bool shadow_covers(uint64_t number, uint64_t start, uint64_t end);
 /* The same for every thread that has windows. If not, is it made? */
 bool shadow_has_window(uint64_t start, uint64_t end);
 bool shadow_extend(uint64_t start, uint64_t end);
+/* The same for memory that the program has, or is about to have: there is room then, and who has none leaves.
+ */
+void shadow_admit(uint64_t start, uint64_t end);
+/* The program has such memory for the first time: is it low? */
+void shadow_expect(struct thread *thread, uint64_t start, uint64_t end);
+/* The same for who has thread_lock. */
+bool shadow_add_window(uint64_t start, uint64_t end, bool insists);
+void shadow_make_window(uint64_t address);
 /* The first part of a sparse shadow in the range that begins before *first does. */
 bool shadow_overlaps_sparse(struct range range, struct range *first);
 /* An access to the shadow of `address` faulted: true: it will not again. Else see shadow_fold. */
@@ -344,6 +370,46 @@ bool shadow_fold(struct thread *thread, uint64_t address, uint64_t here);
 long load_program(struct thread *thread, void *to, uint64_t from, size_t size);
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
 void surface(struct thread *thread);
+
+/* ---- pages.c ---- */
+static inline bool by_pages(void)
+{
+	return process()->memory.pages;
+}
+/* The first keyframe is to come. */
+void pages_start(struct thread *thread);
+/* Behind a keyframe nothing is known: all pages are closed. */
+void pages_close(void);
+/* Those that are never closed are logged. */
+void pages_log_whole(struct thread *thread, uint64_t here);
+/* From here on loads are compared; a keyframe has to follow. The state is complete in thread.regs. */
+void pages_leave(struct thread *thread);
+/* Nobody logs pages any more: all are as the program has them. */
+void pages_end(void);
+/* Has the access at this address faulted because its page is closed? */
+bool pages_is_closed(uint64_t address);
+bool pages_is_vdso(uint64_t address);
+/* Memory is about to be touched at `here`: what is closed of it is opened, and logged. */
+void pages_open(struct thread *thread, uint64_t here, uint64_t address, uint64_t size);
+/* The same where the stub touches it for an instruction or a call that it performs. */
+void pages_open_here(struct thread *thread, uint64_t address, uint64_t size);
+/* Has the log room for a page? */
+bool log_fits_page(const struct thread *thread);
+/* The stub has written for the kernel, or an instruction has that replay does not execute, */
+void pages_note_written(struct thread *thread, uint64_t address, uint64_t size);
+/* which is logged from `here` on. */
+void pages_log_written(struct thread *thread, uint64_t here);
+void pages_log(struct thread *thread, uint64_t here, uint64_t address, uint64_t size);
+/* Mappings change by a call: before mremap, and behind any. */
+void pages_before_remap(uint64_t start, uint64_t end);
+bool pages_may_map(struct thread *thread, const uint64_t arguments[6]);
+void pages_mapped(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
+
+/* ---- calls.c ---- */
+/* The kernel may touch what it is about to touch; false: nobody knows what that is. */
+bool calls_prepare(struct thread *thread, const struct registers *call, uint64_t here);
+/* What it has written is logged. */
+void calls_done(struct thread *thread, const struct registers *call, uint64_t here);
 
 /* ---- image.c ---- */
 /* Where it lies. Empty memory is an empty image. */
@@ -589,6 +655,28 @@ void thread_prepare(struct thread *thread, uint64_t number);
 bool thread_is_unfit(uint64_t number);
 /* Makes it so; false: somebody has it. */
 bool thread_retire(uint64_t number);
+/* Makes it so although somebody has it, who leaves with the next expel_threads. */
+void thread_expel(uint64_t number);
+bool thread_is_expelled(uint64_t number);
+
+/* ---- veil.c ---- */
+/* Too large to have a shadow as a whole. */
+#define SHADOWED_AT_ONCE (64ul << 30)
+/* The program has, or has no longer, memory there that is without access for now. */
+void veil_add(uint64_t start, uint64_t end, uint32_t protection);
+void veil_remove(uint64_t start, uint64_t end);
+void veil_release(uint64_t start, uint64_t end, uint32_t protection);
+bool veil_overlaps(uint64_t start, uint64_t end);
+/* There is a window now: what the program has there can be accessed. For who has thread_lock. */
+void veils_lift(struct range window);
+/* The program, or the kernel for it, is about to access memory there. False: that has nothing to do with
+ * veils. */
+bool veil_touched(uint64_t address, uint64_t size, bool writes);
+void veil_end(uint64_t start, uint64_t end);
+/* What the arguments of a system call lead to. */
+void veils_lift_for_call(struct thread *thread, uint64_t number);
+/* In a thread that runs natively. */
+bool veil_touched_natively(uint64_t address, bool writes);
 
 /* ---- signals.c ---- */
 /* `gs_base` was in force when the signal came; returns what it must be from now on. */
@@ -616,6 +704,8 @@ void count_segv_blocker(uint64_t old, uint64_t new);
 void reinstall_terminating(struct thread *thread);
 void ignore_for_exec(struct thread *thread, bool ignore);
 uint64_t kernel_mask_for(uint64_t mask);
+uint64_t close_faults(struct thread *thread);
+void open_faults(struct thread *thread, uint64_t faults);
 /* The program's state at a place in translated code, before the instruction there, to thread.regs. */
 void registers_from_code(
         struct thread *thread, const struct kernel_sigcontext *c, const struct code_place *place);

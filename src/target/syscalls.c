@@ -24,12 +24,18 @@
  */
 static void plain(struct thread *thread)
 {
-	uint64_t result = syscall_window();
+	uint64_t faults = close_faults(thread), result = syscall_window();
 
 	if (result == (uint64_t)-K_EFAULT && process()->watches) {
 		unwatch_range(thread, 0, -1ul);
 		result = syscall_window();
 	}
+	/* Some structure led to memory that was not touched yet: nobody knows where. */
+	if (result == (uint64_t)-K_EFAULT && process()->memory.veil_count && recording()) {
+		veil_end(0, -1ul);
+		result = syscall_window();
+	}
+	open_faults(thread, faults);
 	thread->regs.gpr[RAX] = result;
 }
 
@@ -82,6 +88,7 @@ bool be_quiet(void)
 
 static void restrict_system_calls(struct thread *thread)
 {
+	uint64_t faults = close_faults(thread);
 	bool restricted = restrict_own_calls(), quiet = be_quiet();
 
 	if (restricted)
@@ -97,6 +104,7 @@ static void restrict_system_calls(struct thread *thread)
 		process()->seccomp = 0;
 		reinstall_terminating(thread);
 	}
+	open_faults(thread, faults);
 }
 
 static void syscall_prctl(struct thread *thread)
@@ -151,8 +159,11 @@ void syscall_int80(struct thread *thread)
 		unshield(thread);
 	if (int80_refused(thread->regs.gpr[RAX]))
 		thread->regs.gpr[RAX] = -K_ENOSYS;
-	else
-		thread->regs.gpr[RAX] = int80_window();
+	else {
+		uint64_t faults = close_faults(thread), result = int80_window();
+		open_faults(thread, faults);
+		thread->regs.gpr[RAX] = result;
+	}
 	log_state(thread, here, STATE_OF_INSTRUCTION, NULL);
 }
 
@@ -235,6 +246,14 @@ void handle_syscall(struct thread *thread)
 	if (recording()) {
 		here = position(thread) - 1;
 		before = *regs;
+		if (by_pages() && !calls_prepare(thread, &before, here)) {
+			/* It is made again, with loads compared. */
+			regs->pc -= SYSCALL_LENGTH;
+			thread->slots[SLOT_POSITION]--;
+			thread->leaves_pages = 1;
+			log_keyframe(thread);
+			return;
+		}
 		record_arguments(thread, &before, here);
 		record_output(thread, number);
 		order_enter(thread);
@@ -242,6 +261,8 @@ void handle_syscall(struct thread *thread)
 		if (info()->save_call_count && thread->log)
 			tell_call(thread, number);
 	}
+	if (process()->memory.veil_count)
+		veils_lift_for_call(thread, number);
 	publish_position(thread);
 	thread->step_armed = 0; /* the trap flag works from the instruction after the next on */
 	if (thread->shielded)
@@ -329,6 +350,8 @@ void handle_syscall(struct thread *thread)
 	if (recording() && !thread->forked) {
 		record_syscall(thread, here, &before);
 		note_code(thread, here + 1);
+		if (by_pages())
+			calls_done(thread, &before, here + 1);
 		record_results(thread, &before, here + 1);
 	}
 	/* What the syscall instruction leaves behind; a fork's child passes here as well. */

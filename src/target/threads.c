@@ -70,8 +70,26 @@ bool thread_retire(uint64_t number)
 {
 	if (!claim_this(number))
 		return false;
-	process()->memory.unfit_bits[number / 64] |= 1ul << (number & 63);
+	__atomic_fetch_or(&process()->memory.unfit_bits[number / 64], 1ul << (number & 63), __ATOMIC_SEQ_CST);
 	return true;
+}
+
+/*
+ * The thread that has it leaves, and nobody gets the number again; what it has of its own stays where it is.
+ * See expel_threads.
+ */
+void thread_expel(uint64_t number)
+{
+	struct process_memory *memory = &process()->memory;
+	uint64_t bit = 1ul << (number & 63);
+
+	__atomic_fetch_or(&memory->expelled_bits[number / 64], bit, __ATOMIC_SEQ_CST);
+	__atomic_fetch_or(&memory->unfit_bits[number / 64], bit, __ATOMIC_SEQ_CST);
+}
+
+bool thread_is_expelled(uint64_t number)
+{
+	return process()->memory.expelled_bits[number / 64] >> (number & 63) & 1;
 }
 
 /* Also for numbers below it: who has claimed one of those may come later. */
@@ -82,7 +100,8 @@ static bool make_shadow(uint64_t number)
 	for (; p->memory.threads_ready <= number; p->memory.threads_ready++) {
 		uint64_t next = p->memory.threads_ready;
 		if (!shadow_map(next))
-			p->memory.unfit_bits[next / 64] |= 1ul << (next & 63);
+			__atomic_fetch_or(
+			        &p->memory.unfit_bits[next / 64], 1ul << (next & 63), __ATOMIC_SEQ_CST);
 	}
 	return !thread_is_unfit(number);
 }
@@ -235,7 +254,7 @@ static void begin_process(struct thread *thread, struct mailbox *mailbox, const 
 	thread->mailbox = mailbox;
 	/* Who may not ask was told, by its parent's count. */
 	thread->tid = is_assisted(thread) ? mailbox->forked : syscall0(__NR_gettid);
-	thread->held = 0;
+	thread->sent = thread->held = 0;
 	if (mailbox)
 		mailbox->tid = thread->tid;
 	if (plan->flags & K_CLONE_CLEAR_SIGHAND)

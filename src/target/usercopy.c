@@ -13,6 +13,8 @@ static long copy(long call, void *to, const void *from, const void *own, uint64_
 {
 	struct io_vector local = {(uint64_t)own, size}, remote = {program, size};
 
+	if (by_pages())
+		pages_open_here(current_thread(), program, size);
 	if (!(current_thread()->mask & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS))) || process()->seccomp)
 		return usercopy_direct(to, from, size);
 	/* By its own number: that of the process is its first thread's, which has no memory once it has
@@ -20,6 +22,8 @@ static long copy(long call, void *to, const void *from, const void *own, uint64_
 	long done = syscall6(call, syscall0(__NR_gettid), (long)&local, 1, (long)&remote, 1, 0);
 	if (done == -K_EPERM || done == -K_ENOSYS) /* forbidden here: a bad address will kill the program */
 		return usercopy_direct(to, from, size);
+	if (done != (long)size && veil_touched(program, size, call == __NR_process_vm_writev))
+		done = syscall6(call, syscall0(__NR_gettid), (long)&local, 1, (long)&remote, 1, 0);
 	return done == (long)size ? 0 : -K_EFAULT;
 }
 
@@ -27,6 +31,7 @@ static bool is_writable(uint64_t at, size_t size)
 {
 	uint64_t start = at & -UINT64_C(0x1000);
 
+	veil_touched(at, size, true);
 	return syscall3(__NR_madvise, start, at + size - start, K_MADV_POPULATE_WRITE) == 0;
 }
 
@@ -70,6 +75,12 @@ long read_program(void *to, uint64_t from, size_t size)
 }
 
 long write_program(uint64_t to, const void *from, size_t size)
+{
+	pages_note_written(current_thread(), to, size);
+	return copy(__NR_process_vm_writev, (void *)to, from, from, to, size);
+}
+
+long store_as_program(uint64_t to, const void *from, size_t size)
 {
 	return copy(__NR_process_vm_writev, (void *)to, from, from, to, size);
 }

@@ -858,7 +858,8 @@ static void lower_instruction(struct lowering *lowering, const struct instructio
 	lowering->start = emit_offset(emitter);
 	emit_record(emitter, instruction->pc,
 	        RECORD_BOUNDARY | refused | (lowering->flags_in_slot ? RECORD_FLAGS : 0));
-	if (lowering->request->mode == TRANSLATE_RECORD && lower_recorded(lowering, instruction))
+	if (lowering->request->mode == TRANSLATE_RECORD && !lowering->request->pages &&
+	        lower_recorded(lowering, instruction))
 		return;
 	trace_instruction(lowering, instruction);
 	switch (instruction->kind) {

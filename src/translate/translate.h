@@ -149,6 +149,8 @@ struct translate_request {
 	 */
 	bool low_memory;
 	bool low_stack; /* the stack may be there, too */
+	/* Recording: loads are not checked, and nothing is mirrored: whole pages are logged. */
+	bool pages;
 	/* xsave and its family must not touch state components outside this mask; 0: no need to mask. */
 	uint64_t xstate_mask;
 	bool wide_vectors; /* AVX-512 is offered; else its instructions are refused */

@@ -112,6 +112,12 @@ int main(int argc, char **argv)
 	char small[8];
 
 	setvbuf(stdout, NULL, _IONBF, 0);
+	if (!strcmp(how, "blocked") && argc > 2) {
+		sigset_t all;
+		sigfillset(&all);
+		sigprocmask(SIG_SETMASK, &all, NULL);
+		how = argv[2];
+	}
 	if (!strcmp(how, "null"))
 		*(volatile int *)NULL = 1;
 	else if (!strcmp(how, "wild"))
@@ -122,6 +128,8 @@ int main(int argc, char **argv)
 		return 7 / zero;
 	else if (!strcmp(how, "illegal"))
 		__asm__ volatile("ud2");
+	else if (!strcmp(how, "trap"))
+		__asm__ volatile("int3");
 	else if (!strcmp(how, "bus"))
 		bus();
 	else if (!strcmp(how, "abort"))
@@ -142,6 +150,9 @@ int main(int argc, char **argv)
 	} else if (!strcmp(how, "handler")) {
 		signal(SIGUSR1, die_again);
 		raise(SIGUSR1);
+	} else if (!strcmp(how, "handler-again")) {
+		signal(SIGSEGV, die_again);
+		*(volatile int *)16 = 1;
 	} else if (!strcmp(how, "thread")) {
 		pthread_t thread;
 		pthread_create(&thread, NULL, in_thread, (void *)16);

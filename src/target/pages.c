@@ -1,0 +1,723 @@
+/*
+ * Whole pages: how a program is recorded as long as nobody but it and the kernel changes its memory, which is
+ * as long as it has one thread and nothing shared. Its code then needs no checks, and no shadow: it runs on
+ * its own memory. Behind a keyframe all of that is closed, that is, without access; the first access to a
+ * page faults, and the page is opened and logged as it is. What system calls write to open pages is logged
+ * when they return (calls.c). So the invariant of recording is kept another way: what replay has at an open
+ * page is what is there.
+ *
+ *     no range         nothing is known of it: new memory of the stack
+ *     fresh            open as a whole: mapped since the keyframe, and zero then, which is what replay has
+ *     else             closed but for the pages whose bit is set
+ *
+ * What does not fit ends it, for good (pages_leave): threads, shared memory, filters, code that is written,
+ * calls that nobody knows the memory of. All code is then translated anew, with checks, from a keyframe on.
+ *
+ * The vdso reads memory that changes by itself. Its code is always checked, against a shadow of its own.
+ *
+ * The ranges and bits lie in the shadow of the code cache, which no program has use for.
+ */
+#include "target/stub.h"
+
+#define PAGE    0x1000ul
+#define LINE    64ul
+#define WORDS   8
+#define RANGES  8192u
+#define REGIONS 8192u /* a power of two */
+
+#define REGION_PAGES 512
+#define REGIONS_FULL (REGIONS / 4 * 3)
+#define LONE_PAGES                                                                                           \
+	8192 /* open ones without open neighbours: each makes two mappings more, which are limited */
+#define MAPS_CHUNK   4096
+#define LINE_MAXIMUM 512
+#define IMMUTABLE    "/usr/" /* files that are replaced, and never written to */
+
+struct region {
+	uint64_t number; /* + 1; 0: none */
+	uint64_t open[REGION_PAGES / 64];
+};
+
+struct pages {
+	uint32_t region_count;
+	int32_t lone;
+	uint64_t brk, brk_most; /* the end of the heap, and where it was at most since the keyframe */
+	struct range vdso;
+	uint64_t stack; /* its last page */
+	struct page_range ranges[RANGES];
+	struct region regions[REGIONS];
+};
+
+static struct pages *pages(void)
+{
+	return (struct pages *)image_range(thread_at(1)).start;
+}
+
+static struct process_memory *memory(void)
+{
+	return &process()->memory;
+}
+
+/* ---- ranges ---- */
+
+/* The first one that ends behind the address. */
+static uint32_t first_behind(uint64_t address)
+{
+	const struct page_range *ranges = pages()->ranges;
+	uint32_t low = 0, high = memory()->page_range_count;
+
+	while (low < high) {
+		uint32_t middle = (low + high) / 2;
+		if (ranges[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct page_range *range_at(uint64_t address)
+{
+	uint32_t n = first_behind(address);
+	struct page_range *range = &pages()->ranges[n];
+
+	return n < memory()->page_range_count && range->start <= address ? range : NULL;
+}
+
+static void move_ranges(struct page_range *to, const struct page_range *from, uint32_t count)
+{
+	if (to < from) {
+		for (uint32_t i = 0; i < count; i++)
+			to[i] = from[i];
+	} else {
+		while (count-- > 0)
+			to[count] = from[count];
+	}
+}
+
+static void begin_change(void)
+{
+	__atomic_fetch_add(&memory()->page_sequence, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Splits the range that has the address inside of it. */
+static void split_at(uint64_t address)
+{
+	uint32_t n = first_behind(address), count = memory()->page_range_count;
+	struct page_range *range = &pages()->ranges[n];
+
+	if (n == count || range->start >= address)
+		return;
+	if (count == RANGES)
+		stub_panic("too many mappings", count);
+	move_ranges(range + 1, range, count - n);
+	range[0].end = range[1].start = address;
+	memory()->page_range_count++;
+}
+
+/* Nothing is in [start, end) any more. */
+static void remove_ranges(uint64_t start, uint64_t end)
+{
+	split_at(start);
+	split_at(end);
+	uint32_t first = first_behind(start), last = first;
+
+	while (last < memory()->page_range_count && pages()->ranges[last].end <= end)
+		last++;
+	move_ranges(&pages()->ranges[first], &pages()->ranges[last], memory()->page_range_count - last);
+	memory()->page_range_count -= last - first;
+}
+
+static void insert_range(struct page_range range)
+{
+	uint32_t n = first_behind(range.start), count = memory()->page_range_count;
+
+	if (count == RANGES)
+		stub_panic("too many mappings", count);
+	move_ranges(&pages()->ranges[n + 1], &pages()->ranges[n], count - n);
+	pages()->ranges[n] = range;
+	memory()->page_range_count++;
+}
+
+/* ---- open pages ---- */
+
+static struct region *region_of(uint64_t page, bool make)
+{
+	struct pages *p = pages();
+	uint64_t number = page / PAGE / REGION_PAGES + 1;
+
+	for (uint32_t i = (uint32_t)(number * 0x9e3779b97f4a7c15ul >> 40);; i++) {
+		struct region *region = &p->regions[i % REGIONS];
+		if (region->number == number)
+			return region;
+		if (region->number)
+			continue;
+		if (!make || p->region_count >= REGIONS_FULL)
+			return NULL;
+		region->number = number;
+		p->region_count++;
+		return region;
+	}
+}
+
+static bool is_open(uint64_t page)
+{
+	const struct region *region = region_of(page, false);
+	uint64_t n = page / PAGE % REGION_PAGES;
+
+	return region && region->open[n / 64] >> (n & 63) & 1;
+}
+
+static void set_open(uint64_t page, bool open)
+{
+	struct region *region = region_of(page, false);
+	uint64_t n = page / PAGE % REGION_PAGES, bit = 1ul << (n & 63);
+
+	if (region)
+		region->open[n / 64] = open ? region->open[n / 64] | bit : region->open[n / 64] & ~bit;
+}
+
+static void forget_open(uint64_t start, uint64_t end)
+{
+	if (end - start <= PAGE * REGIONS) {
+		for (uint64_t page = start; page < end; page += PAGE)
+			set_open(page, false);
+		return;
+	}
+	for (uint32_t i = 0; i < REGIONS; i++) {
+		uint64_t at = (pages()->regions[i].number - 1) * REGION_PAGES * PAGE;
+		for (uint64_t n = 0; pages()->regions[i].number && n < REGION_PAGES; n++) {
+			if (at + n * PAGE >= start && at + n * PAGE < end)
+				pages()->regions[i].open[n / 64] &= ~(1ul << (n & 63));
+		}
+	}
+}
+
+static long protect(uint64_t start, uint64_t end, uint32_t protection)
+{
+	return start < end ? syscall3(__NR_mprotect, start, end - start, protection) : 0;
+}
+
+/* What is closed of [start, end), which is in one range, is without access again. */
+static void close_rest(uint64_t start, uint64_t end)
+{
+	uint64_t from = start;
+
+	for (uint64_t page = start; page < end; page += PAGE) {
+		if (!is_open(page))
+			continue;
+		protect(from, page, K_PROT_NONE);
+		from = page + PAGE;
+	}
+	protect(from, end, K_PROT_NONE);
+}
+
+/*
+ * The kernel lets the stack grow, downwards, with the protection of its lowest page: what is new is zero, and
+ * the program's to use.
+ */
+static void follow_stack(void)
+{
+	uint64_t start = pages()->stack, end;
+	const struct page_range *range;
+	uint8_t resident;
+
+	while ((range = range_at(start)) && start)
+		start = range->start - 1;
+	end = ++start;
+	while (syscall3(__NR_mincore, start - PAGE, PAGE, &resident) == 0 && !range_at(start - PAGE))
+		start -= PAGE;
+	if (start == end)
+		return;
+	insert_range((struct page_range){
+	        .start = start, .end = end, .protection = K_PROT_READ | K_PROT_WRITE, .fresh = 1});
+	protect(start, end, K_PROT_READ | K_PROT_WRITE);
+}
+
+#define STACK_MOST (1ul << 33)
+
+bool pages_is_closed(uint64_t address)
+{
+	if (!by_pages())
+		return false;
+	const struct page_range *range = range_at(address);
+	if (!range && address < pages()->stack && address + STACK_MOST > pages()->stack) {
+		begin_change();
+		follow_stack();
+		begin_change();
+		range = range_at(address);
+		return range && range->fresh;
+	}
+
+	return range && range->protection && !range->fresh && !range->whole && !is_open(address & -PAGE);
+}
+
+bool pages_is_vdso(uint64_t address)
+{
+	return by_pages() && address >= pages()->vdso.start && address < pages()->vdso.end;
+}
+
+/* ---- what is logged ---- */
+
+static void log_page(struct thread *thread, uint64_t here, uint64_t page, bool stale)
+{
+	uint64_t words[WORDS];
+
+	for (uint64_t line = page; thread->log && line < page + PAGE; line += LINE) {
+		uint8_t mask = 0;
+		if (load_line(words, (const void *)line) < 0)
+			return; /* behind the end of a file */
+		for (unsigned i = 0; i < WORDS; i++)
+			mask |= (uint8_t)((stale || words[i]) << i);
+		if (mask)
+			log_patch(thread, here, line, mask, words);
+	}
+}
+
+void pages_log(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
+{
+	uint64_t words[WORDS], end = address + size;
+
+	for (uint64_t line = address & -LINE; size && thread->log && line < end; line += LINE) {
+		uint8_t mask = 0;
+		if (load_line(words, (const void *)line) < 0)
+			continue;
+		for (unsigned i = 0; i < WORDS; i++)
+			mask |= (uint8_t)((line + 8 * i + 8 > address && line + 8 * i < end) << i);
+		log_patch(thread, here, line, mask, words);
+	}
+}
+
+void pages_log_whole(struct thread *thread, uint64_t here)
+{
+	struct range vdso = pages()->vdso;
+
+	for (uint64_t page = vdso.start; page < vdso.end; page += PAGE)
+		log_page(thread, here, page, false);
+}
+
+void pages_note_written(struct thread *thread, uint64_t address, uint64_t size)
+{
+	if (!by_pages() || overlaps_us(address, size))
+		return;
+	if (thread->written_count == sizeof thread->written / sizeof *thread->written)
+		thread->forgets = 1;
+	else
+		thread->written[thread->written_count++] = (struct extent){address, address + size};
+}
+
+void pages_log_written(struct thread *thread, uint64_t here)
+{
+	for (uint32_t i = 0; i < thread->written_count; i++)
+		pages_log(thread, here, thread->written[i].low,
+		        thread->written[i].high - thread->written[i].low);
+	thread->written_count = 0;
+}
+
+/* ---- opening ---- */
+
+/* A page of a file shows what others write to that, until it is the process's own. */
+static void make_own(const struct page_range *range, uint64_t page)
+{
+	if (range->copied && protect(page, page + PAGE, K_PROT_READ | K_PROT_WRITE) == 0)
+		probe_write((void *)page, 1);
+}
+
+/* For want of room, or of mappings, all of it. */
+static void open_range(struct thread *thread, uint64_t here, struct page_range *range)
+{
+	for (uint64_t page = range->start; range->copied && page < range->end; page += PAGE) {
+		if (!is_open(page))
+			make_own(range, page);
+	}
+	protect(range->start, range->end, range->protection);
+	for (uint64_t page = range->start; page < range->end; page += PAGE) {
+		if (!is_open(page))
+			log_page(thread, here, page, range->stale);
+	}
+	range->fresh = 1;
+}
+
+static void open_page(struct thread *thread, uint64_t here, struct page_range *range, uint64_t page)
+{
+	struct pages *p = pages();
+	int neighbours = is_open(page - PAGE) + is_open(page + PAGE);
+
+	if (!region_of(page, true) || p->lone + 2 * (1 - neighbours) > LONE_PAGES) {
+		open_range(thread, here, range);
+		return;
+	}
+	make_own(range, page);
+	if (protect(page, page + PAGE, range->protection) < 0) {
+		open_range(thread, here, range);
+		return;
+	}
+	p->lone += 1 - neighbours;
+	set_open(page, true);
+	if (range->protection & K_PROT_READ || !(range->protection & K_PROT_WRITE))
+		log_page(thread, here, page, range->stale);
+}
+
+void pages_open(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
+{
+	if (!by_pages() || !size || address + size < address)
+		return;
+	for (uint64_t page = address & -PAGE; page < address + size; page += PAGE) {
+		uint32_t n = first_behind(page);
+		if (n == memory()->page_range_count)
+			return;
+		struct page_range *range = &pages()->ranges[n];
+		if (range->start > page)
+			page = range->start - PAGE; /* nothing until there */
+		else if (range->protection && !range->fresh && !range->whole && !is_open(page))
+			open_page(thread, here, range, page);
+	}
+}
+
+void pages_open_here(struct thread *thread, uint64_t address, uint64_t size)
+{
+	uint64_t here = position(thread) - 1;
+
+	/* Between two instructions the one before is done; it has not touched what is closed. */
+	if (thread->log && thread->log->position > here)
+		here = thread->log->position;
+	pages_open(thread, here, address, size);
+}
+
+/* ---- closing ---- */
+
+void pages_close(void)
+{
+	struct pages *p = pages();
+	uint32_t count = memory()->page_range_count;
+
+	begin_change();
+	follow_stack();
+	p->brk_most = p->brk;
+	for (uint32_t n = 0; n < count;) {
+		uint64_t start = p->ranges[n].start, end = start;
+		for (; n < count && p->ranges[n].start == end && !p->ranges[n].whole; n++) {
+			p->ranges[n].fresh = p->ranges[n].stale = 0;
+			end = p->ranges[n].end;
+		}
+		protect(start, end, K_PROT_NONE);
+		if (n < count && p->ranges[n].whole)
+			n++;
+	}
+	memset(p->regions, 0, sizeof p->regions);
+	p->region_count = 0;
+	p->lone = 0;
+	begin_change();
+}
+
+void pages_end(void)
+{
+	if (!by_pages())
+		return;
+	for (uint32_t n = 0; n < memory()->page_range_count; n++) {
+		const struct page_range *range = &pages()->ranges[n];
+		if (!range->fresh && !range->whole)
+			protect(range->start, range->end, range->protection);
+	}
+	begin_change();
+	memory()->page_range_count = 0;
+	memory()->pages = 0;
+	begin_change();
+}
+
+void pages_leave(struct thread *thread)
+{
+	thread->leaves_pages = 0;
+	settle_x87_pc(thread); /* all code is about to be translated anew */
+	pages_end();
+	set_kernel_mask(thread->mask);
+	if (ask(thread, OP_COMPARE, 0, 0, 0) != STATUS_OK)
+		release(thread);
+}
+
+/* ---- mappings ---- */
+
+static bool begins_with(const char *text, const char *start)
+{
+	while (*start && *text == *start)
+		text++, start++;
+	return !*start;
+}
+
+/* Is what lies at the path never written to? */
+static bool is_immutable(const char *path)
+{
+	return begins_with(path, IMMUTABLE);
+}
+
+static bool is_immutable_file(struct thread *thread, uint64_t fd)
+{
+	char link[40] = "/proc/self/fd/", path[sizeof IMMUTABLE] = {0};
+	unsigned at = 14;
+	char digits[20];
+	unsigned count = 0;
+
+	for (uint32_t number = (uint32_t)fd; count == 0 || number; number /= 10)
+		digits[count++] = (char)('0' + number % 10);
+	while (count)
+		link[at++] = digits[--count];
+	link[at] = 0;
+	return (int32_t)fd >= 0 &&
+	       own_call3(thread, __NR_readlink, link, path, sizeof path - 1) == sizeof path - 1 &&
+	       is_immutable(path);
+}
+
+#define K_MAP_GROWSDOWN 0x100
+#define K_MAP_HUGETLB   0x40000
+#define MAP_KIND        0xf
+
+bool pages_may_map(struct thread *thread, const uint64_t arguments[6])
+{
+	uint64_t protection = arguments[2], flags = arguments[3];
+
+	if (flags & (K_MAP_GROWSDOWN | K_MAP_HUGETLB) ||
+	        (flags & K_MAP_ANONYMOUS && protection & K_PROT_EXEC))
+		return false;
+	if ((flags & MAP_KIND) == K_MAP_PRIVATE)
+		return true;
+	return !(flags & K_MAP_ANONYMOUS) && !(protection & K_PROT_WRITE) &&
+	       is_immutable_file(thread, arguments[4]);
+}
+
+static void map(struct thread *thread, const uint64_t arguments[6], uint64_t start, uint64_t end)
+{
+	bool anonymous = arguments[3] & K_MAP_ANONYMOUS;
+
+	remove_ranges(start, end);
+	forget_open(start, end);
+	insert_range((struct page_range){.start = start,
+	        .end = end,
+	        .protection = (uint32_t)arguments[2] & 7,
+	        .fresh = anonymous,
+	        .copied = !anonymous && !is_immutable_file(thread, arguments[4])});
+	if (!anonymous)
+		protect(start, end, K_PROT_NONE);
+}
+
+static void change_protection(uint64_t start, uint64_t end, uint32_t protection)
+{
+	split_at(start);
+	split_at(end);
+	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
+		struct page_range *range = &pages()->ranges[n];
+		if (range->start >= end)
+			break;
+		range->protection = protection & 7;
+		if (!range->fresh && !range->whole)
+			close_rest(range->start, range->end);
+	}
+}
+
+/* Anonymous memory is zero now, and so it is in replay; a file's is that of the file. */
+static void discard(uint64_t start, uint64_t end)
+{
+	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
+		const struct page_range *range = &pages()->ranges[n];
+		if (range->start >= end)
+			break;
+		if (range->fresh || range->whole)
+			continue;
+		uint64_t from = range->start > start ? range->start : start,
+		         to = range->end < end ? range->end : end;
+		forget_open(from, to);
+		protect(from, to, K_PROT_NONE);
+	}
+}
+
+static void move_break(uint64_t end)
+{
+	struct pages *p = pages();
+	uint64_t old = (p->brk + PAGE - 1) & -PAGE, new = (end + PAGE - 1) & -PAGE,
+	         most = (p->brk_most + PAGE - 1) & -PAGE;
+
+	p->brk = end;
+	if (end > p->brk_most)
+		p->brk_most = end;
+	if (new < old) {
+		remove_ranges(new, old);
+		forget_open(new, old);
+	}
+	/* What was there before, replay still has. */
+	uint64_t known = most < new ? most : new;
+	if (old < known) {
+		insert_range((struct page_range){
+		        .start = old, .end = known, .protection = K_PROT_READ | K_PROT_WRITE, .stale = 1});
+		protect(old, known, K_PROT_NONE);
+	}
+	if (known < old)
+		known = old;
+	if (known < new) {
+		struct page_range *before = range_at(known - 1);
+		if (before && before->fresh && before->protection == (K_PROT_READ | K_PROT_WRITE))
+			before->end = new;
+		else
+			insert_range((struct page_range){.start = known,
+			        .end = new,
+			        .protection = K_PROT_READ | K_PROT_WRITE,
+			        .fresh = 1});
+	}
+}
+
+/* The kernel moves one mapping only. */
+void pages_before_remap(uint64_t start, uint64_t end)
+{
+	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
+		const struct page_range *range = &pages()->ranges[n];
+		if (range->start >= end)
+			break;
+		if (!range->fresh && !range->whole)
+			protect(range->start, range->end, range->protection);
+	}
+}
+
+static void after_remap(const uint64_t arguments[6], uint64_t result)
+{
+	uint64_t start = arguments[0], old = (arguments[1] + PAGE - 1) & -PAGE,
+	         new = (arguments[2] + PAGE - 1) & -PAGE;
+	const struct page_range *from = range_at(start);
+	struct page_range moved =
+	        from ? *from : (struct page_range){.protection = K_PROT_READ | K_PROT_WRITE};
+
+	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
+		const struct page_range *range = &pages()->ranges[n];
+		if (range->start >= start + old)
+			break;
+		if (!range->fresh && !range->whole && (is_error(result) || result == start))
+			close_rest(range->start, range->end);
+	}
+	if (is_error(result))
+		return;
+	uint64_t kept = result == start ? (old < new ? old : new) : 0;
+	remove_ranges(start + kept, start + old);
+	forget_open(start + kept, start + old);
+	if (kept == new)
+		return;
+	remove_ranges(result + kept, result + new);
+	forget_open(result + kept, result + new);
+	insert_range((struct page_range){.start = result + kept,
+	        .end = result + new,
+	        .protection = moved.protection,
+	        .copied = moved.copied,
+	        .stale = 1});
+	protect(result + kept, result + new, K_PROT_NONE);
+}
+
+void pages_mapped(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result)
+{
+	uint64_t start = arguments[0], end = start + ((arguments[1] + PAGE - 1) & -PAGE);
+
+	begin_change();
+	if (number == __NR_mremap)
+		after_remap(arguments, result);
+	else if (number == __NR_brk)
+		move_break(result);
+	else if (!is_error(result)) {
+		switch (number) {
+		case __NR_mmap:
+			map(thread, arguments, result, result + end - start);
+			break;
+		case __NR_munmap:
+			remove_ranges(start, end);
+			forget_open(start, end);
+			break;
+		case __NR_mprotect:
+			change_protection(start, end, (uint32_t)arguments[2]);
+			break;
+		case __NR_madvise:
+			if (arguments[2] == K_MADV_DONTNEED)
+				discard(start, end);
+		}
+	}
+	begin_change();
+}
+
+/* ---- the beginning ---- */
+
+static const char *parse_hex(const char *at, uint64_t *value)
+{
+	for (*value = 0;; at++) {
+		if (*at >= '0' && *at <= '9')
+			*value = *value * 16 + (uint64_t)(*at - '0');
+		else if (*at >= 'a' && *at <= 'f')
+			*value = *value * 16 + (uint64_t)(*at - 'a' + 10);
+		else
+			return at;
+	}
+}
+
+/* 7f12a000-7f12b000 r-xp 00001000 fe:00 12345   /path; false: it is memory that others change. */
+static bool take_line(const char *line)
+{
+	struct page_range range = {0};
+	const char *at = parse_hex(parse_hex(line, &range.start) + 1, &range.end) + 1, *path = at;
+
+	range.protection = (at[0] == 'r' ? K_PROT_READ : 0) | (at[1] == 'w' ? K_PROT_WRITE : 0) |
+	                   (at[2] == 'x' ? K_PROT_EXEC : 0);
+	bool shared = at[3] == 's';
+	for (unsigned fields = 0; *path && fields < 4; path++)
+		fields += path[0] == ' ' && path[1] != ' ';
+	while (*path == ' ')
+		path++;
+	if (overlaps_us(range.start, range.end - range.start) || begins_with(path, "[v")) {
+		if (begins_with(path, "[vdso]")) {
+			pages()->vdso = (struct range){range.start, range.end};
+			range.whole = 1;
+			insert_range(range);
+		}
+		return true;
+	}
+	if (shared)
+		return false;
+	range.copied = path[0] == '/' && !is_immutable(path);
+	if (begins_with(path, "[stack]"))
+		pages()->stack = range.end - PAGE;
+	insert_range(range);
+	return true;
+}
+
+static bool read_maps(struct thread *thread)
+{
+	char text[MAPS_CHUNK + 1], line[LINE_MAXIMUM];
+	unsigned size = 0;
+	long fd = own_call3(thread, __NR_open, "/proc/self/maps", 0, 0), got = 0;
+	bool good = fd >= 0;
+
+	while (good && (got = own_call3(thread, __NR_read, fd, text, MAPS_CHUNK)) > 0) {
+		for (long i = 0; good && i < got; i++) {
+			if (text[i] != '\n') {
+				if (size < sizeof line - 1)
+					line[size++] = text[i];
+				continue;
+			}
+			line[size] = 0;
+			size = 0;
+			good = take_line(line);
+		}
+	}
+	if (fd >= 0)
+		own_call1(thread, __NR_close, fd);
+	return good && got == 0 && pages()->stack;
+}
+
+void pages_start(struct thread *thread)
+{
+	struct range place = image_range(thread);
+
+	if (!info()->pages)
+		return;
+	memory()->page_ranges = (uint64_t)pages()->ranges;
+	if (place.end - place.start < sizeof(struct pages) || !read_maps(thread)) {
+		memory()->page_range_count = 0;
+		if (ask(thread, OP_COMPARE, 0, 0, 0) != STATUS_OK)
+			stub_panic("cannot compare loads, error", 0);
+		return;
+	}
+	pages()->brk = pages()->brk_most = own_call1(thread, __NR_brk, 0);
+	memory()->pages = 1;
+	pages_close();
+}
