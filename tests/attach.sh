@@ -414,6 +414,7 @@ if wanted named; then
 	mkdir "$work/named"
 	"$work/snooze" 1000 &
 	pid=$!
+	wait_until 10 grep -qx snooze "/proc/$pid/comm"
 	(cd "$work/named" && exec "$BUGNET" record --pid $pid </dev/null >"$work/record.out" 2>"$work/record.err") &
 	recorder=$!
 	wait_until 30 grep -q '^bugnet: recording process' "$work/record.err"
@@ -635,7 +636,7 @@ if wanted other-user && { [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/nul
 	skipped attach/other-user "needs root and setpriv(1)"
 elif wanted other-user; then
 	his="env -u XDG_RUNTIME_DIR setpriv --reuid 65533 --regid 65533 --clear-groups"
-	mkdir -m 777 "$work/his"
+	mkdir -m 777 "$work/others"
 	chmod 711 "$work"
 	cp "$BUGNET" "$work/bugnet"
 	$his sleep 1000 &
@@ -660,13 +661,14 @@ s.accept(); open(sys.argv[1] + ".asked", "w").close()' "$work/listens" &
 		liar=$!
 		wait_until 10 test -e "$work/listens"
 		rm "$work/rec.err" # what the last one said
-		(cd "$work/his" && exec $his "$work/bugnet" record --save-on never -o "$work/his/r.bug" --pid $sleeper) >"$work/rec.out" 2>"$work/rec.err" </dev/null &
+		(cd "$work/others" && exec $his "$work/bugnet" record --save-on never -o "$work/others/r.bug" --pid $sleeper) >"$work/rec.out" 2>"$work/rec.err" </dev/null &
 		recorder=$!
 		wait_until 30 grep -q "recording process $sleeper" "$work/rec.err"
 		$his "$work/bugnet" ps >"$work/ps.out" 2>&1
-		$his "$work/bugnet" save -o "$work/his/s.bug" $sleeper >"$work/save.out" 2>&1
+		$his "$work/bugnet" save -o "$work/others/s.bug" $sleeper >"$work/save.out" 2>&1
 		made=$(find /tmp -maxdepth 1 -name 'bugnet-65533-*' -printf '%m %U\n')
-		if ! grep -qw $sleeper "$work/ps.out" || [ ! -s "$work/his/s.bug" ]; then
+		if ! grep -qw $sleeper "$work/ps.out" || [ ! -s "$work/others/s.bug" ]; then
+			cat "$work/save.out" "$work/rec.err" >>"$work/ps.out"
 			failed attach/other-user-directory "what is recorded is not found" "$work/ps.out"
 		elif [ -e "$work/listens.asked" ]; then
 			failed attach/other-user-directory "a directory of another user is trusted"

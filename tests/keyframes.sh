@@ -235,7 +235,7 @@ lines_read() {
 		return
 	fi
 	rm -f "$work/lines.bug"
-	capture bugnet "$BUGNET" record -o "$work/lines.bug" -- "$work/line-reader" "$1"
+	capture bugnet "$BUGNET" record --compare -o "$work/lines.bug" -- "$work/line-reader" "$1"
 	logged=$("$BUGNET" info --json "$work/lines.bug" | sed -n 's/^ *"logged_loads": \([0-9]*\),$/\1/p')
 	capture replay "$BUGNET" replay --check --stats "$work/lines.bug"
 	stops=$(cat "$work/replay.out" "$work/replay.err" | sed -n 's/^blocks executed singly *\([0-9]*\)$/\1/p')

@@ -34,7 +34,7 @@ struct record_values {
 	const char *output;
 	const char *interval;
 	const char *bound;
-	bool pages;
+	bool compare;
 	const char *dictionary;
 	const char *cpu;
 	const char *pid;
@@ -63,10 +63,10 @@ static const struct option_spec record_options[] = {
                 .help = "the recording (PROGRAM-PID.bug in the current directory)",
         },
         {
-                .name = "pages",
+                .name = "compare",
                 .type = OPTION_FLAG,
-                .offset = offsetof(struct record_values, pages),
-                .help = "unfinished, for trying it out: log whole pages instead of comparing loads",
+                .offset = offsetof(struct record_values, compare),
+                .help = "compare all loads from the start: slower, for smaller recordings",
         },
         {
                 .name = "pid",
@@ -698,7 +698,7 @@ static int record_main(int argc, char **argv)
 		        values.pid ? "is running already" : "somebody else starts; leave this word out");
 		return STATUS_FAILED;
 	}
-	options.pages = values.pages;
+	options.pages = !values.compare;
 	options.progress = values.progress && progress_can_show();
 	if (runs)
 		return record_running(&values, &options);
@@ -731,7 +731,7 @@ const struct command record_command = {
                 "record [-o FILE] [--ring SIZE | --all] [--memory SIZE] [--max-slowdown N] [--save-on "
                 "END] [--save-on-syscall CALL] "
                 "[--save-on-output REGEX] [--name NAME] [--interval LENGTH] [--bound M] "
-                "[--dictionary N] [--cpu LEVEL] [--pages] [--children] [--progress] [--stats] [--cache SIZE] "
+                "[--dictionary N] [--cpu LEVEL] [--compare] [--children] [--progress] [--stats] [--cache SIZE] "
                 "{--pid PID | --wait-for PROGRAM | [--] PROGRAM [ARGUMENT...]}",
         .description =
                 "Run PROGRAM, found as the shell finds it, and keep what it takes to run it again,\n"

@@ -150,6 +150,8 @@ struct space {
 	VECTOR(struct stepped) steps;
 	bool low_memory, low_stack; /* see struct translate_request */
 	bool by_pages;              /* pages of the same */
+	uint64_t compares_for;      /* enum leaving_pages */
+	uint64_t compares_from;     /* position */
 	/* Told of the bytes that code was translated from, before it is run; or NULL. */
 	void (*on_code)(
 	        void *context, struct memory *memory, uint64_t address, const uint8_t *bytes, uint32_t size);

@@ -1,5 +1,8 @@
 #include "record/stats.h"
 
+#include "recording/names.h"
+#include "target/layout.h"
+
 void stats_add_space(struct engine_counters *counters, const struct space *space)
 {
 	const uint64_t *from = (const uint64_t *)&space->counters;
@@ -9,6 +12,24 @@ void stats_add_space(struct engine_counters *counters, const struct space *space
 		to[i] += from[i];
 	for (unsigned i = 0; i < space->segment_count; i++)
 		counters->cache_bytes += space->segments[i].code_used;
+}
+
+/* For each space that ever logged whole pages, see target/pages.c. */
+void stats_print_pages(const struct space *space, FILE *file)
+{
+	static const char *const reasons[] = {
+	        [LEAVES_FOR_START] = "shared memory at the start",
+	        [LEAVES_FOR_CODE] = "code on a page that is written to",
+	        [LEAVES_FOR_INSTRUCTION] = "an instruction",
+	        [LEAVES_FOR_SIGNAL] = "a signal",
+	};
+	char name[NAME_TEXT_SIZE];
+	uint64_t why = space->compares_for;
+
+	if (!why)
+		return;
+	fprintf(file, "bugnet: loads compared from %lu on, for %s\n", space->compares_from,
+	        why & LEAVES_FOR_CALL ? syscall_name(why & ~(uint64_t)LEAVES_FOR_CALL, name) : reasons[why]);
 }
 
 void stats_print(const struct engine_counters *c, FILE *file)

@@ -15,6 +15,7 @@ struct engine_counters {
 };
 
 void stats_add_space(struct engine_counters *counters, const struct space *space);
+void stats_print_pages(const struct space *space, FILE *file);
 void stats_print(const struct engine_counters *counters, FILE *file);
 
 #endif

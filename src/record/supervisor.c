@@ -337,8 +337,11 @@ static void print_stats(struct supervisor *s)
 		bool seen = false;
 		for (uint32_t j = 0; j < i; j++)
 			seen |= s->processes.items[j]->space == space;
-		if (!seen)
-			stats_add_space(&counters, space);
+		if (seen)
+			continue;
+		stats_add_space(&counters, space);
+		if (s->options->stats)
+			stats_print_pages(space, stderr);
 	}
 	for (uint32_t i = 0; i < s->groups.count; i++) {
 		counters.refused += s->groups.items[i]->channel->refused;
@@ -969,8 +972,10 @@ static enum status fold_memory(struct space *space)
 }
 
 /* Code that was translated for whole pages to be logged goes, see target/pages.c. */
-static enum status compare_loads(struct space *space, struct memory *memory)
+static enum status compare_loads(struct space *space, struct memory *memory, const uint64_t *a)
 {
+	space->compares_for = a[0];
+	space->compares_from = a[1];
 	memory_changed(memory); /* nothing is closed any more */
 	space->by_pages = false;
 	for (unsigned i = 0; i < space->segment_count; i++)
@@ -1142,7 +1147,7 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 	case OP_LOW_MEMORY:
 		return fold_memory(space);
 	case OP_COMPARE:
-		return compare_loads(space, &process->memory);
+		return compare_loads(space, &process->memory, a);
 	case OP_STEP:
 		return space_single(space, &process->memory, a[0], mailbox->reply);
 	case OP_HELD: {

@@ -369,8 +369,7 @@ static bool shows_memory(struct making *m, uint64_t address)
 		while (names[n][i] && names[n][i] == path[last + i])
 			i++;
 		if (!names[n][i] && !path[last + i])
-			return path[0] == '/' && path[1] == 'p' && path[2] == 'r' && path[3] == 'o' &&
-			       path[4] == 'c';
+			return path[0] != '/' || (path[1] == 'p' && path[2] == 'r' && path[3] == 'o' && path[4] == 'c');
 	}
 	return false;
 }
@@ -461,7 +460,7 @@ void calls_done(struct thread *thread, const struct registers *call, uint64_t he
 
 	m.result = thread->regs.gpr[RAX];
 	m.done = true;
-	pages_mapped(thread, number, m.arguments, m.result);
+	pages_mapped(thread, here, number, m.arguments, m.result);
 	make(&m, number);
 	pages_log_written(thread, here);
 }

@@ -460,7 +460,7 @@ void handle_emulate(struct thread *thread)
 	unsigned kind = EMULATE_KIND(detail);
 	if (by_pages() && (kind == EMULATE_VSYSCALL || kind == EMULATE_INT80)) {
 		thread->slots[SLOT_POSITION]--;
-		thread->leaves_pages = 1;
+		thread->leaves_pages = LEAVES_FOR_INSTRUCTION;
 		log_keyframe(thread);
 		return;
 	}

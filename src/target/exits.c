@@ -385,7 +385,7 @@ void handle_exit(struct thread *thread, int missed)
 		uint64_t status = ask(thread, OP_TRANSLATE, thread->regs.pc, indirect,
 		        must_not_watch() ? TRANSLATE_UNWATCHED : 0);
 		if (status == STATUS_PROTECT && by_pages()) {
-			thread->leaves_pages = 1;
+			thread->leaves_pages = LEAVES_FOR_CODE;
 			log_keyframe(thread);
 			continue;
 		}

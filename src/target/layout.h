@@ -243,13 +243,24 @@ struct signal_action {
 	uint64_t mask;
 };
 
+/* Why loads are compared from some position on, see target/pages.c. */
+enum leaving_pages {
+	LEAVES_NOT,
+	LEAVES_FOR_START, /* there is memory, at the start, that others change, or too much to note */
+	LEAVES_FOR_CODE,  /* it writes to pages with code */
+	LEAVES_FOR_INSTRUCTION,
+	LEAVES_FOR_SIGNAL,
+	LEAVES_FOR_CALL = 0x10000, /* and its number */
+};
+
 /* A part of the program's memory with one protection, while whole pages are logged; see target/pages.c. */
 struct page_range {
 	uint64_t start, end;
 	uint32_t protection; /* as the program has it */
 	uint8_t fresh;       /* all of it is open; else what was opened since the keyframe is */
 	uint8_t stale;       /* replay may have anything there */
-	uint8_t copied;      /* of a file that may change: what is opened becomes the process's own */
+	uint8_t file;        /* of a file */
+	uint8_t copied;      /* of one that may change: what is opened becomes the process's own */
 	uint8_t whole;       /* never closed, logged at each keyframe: the vdso */
 };
 
@@ -349,7 +360,7 @@ enum operation {
 	                  code cache -> its number, is it recorded? */
 	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that
 	                */
-	OP_COMPARE,    /* loads are to be compared from now on: translate anew for that, see target/pages.c */
+	OP_COMPARE,    /* enum leaving_pages, position: loads are to be compared from now on: translate anew for that */
 	OP_LOG,        /* thread number, LOG_*: take what is in its log */
 	OP_CLEAR,      /* start, end: make memory there zeros, for a process that may not make system calls */
 	OP_TIME,       /* -> CLOCK_REALTIME and CLOCK_MONOTONIC in ns, for the same */

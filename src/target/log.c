@@ -146,6 +146,7 @@ static void keyframe(struct thread *thread)
 	};
 	commit(thread, encode_keyframe(coder_of(thread->log), at, here, &event), here);
 	thread->stretch = 0;
+	thread->done = here;
 	uint64_t interval = info()->interval;
 	thread->log->due = here + interval < here ? UINT64_MAX : here + interval;
 	__atomic_store_n(&thread->log->keyframe, here, __ATOMIC_RELEASE);
@@ -298,6 +299,13 @@ void log_patch(struct thread *thread, uint64_t here, uint64_t line, uint8_t mask
 		image_patch(thread, line, mask, words);
 }
 
+/* The event stands for the instruction there. */
+static void commit_instead(struct thread *thread, uint8_t *end, uint64_t position)
+{
+	commit(thread, end, position);
+	thread->done = position + 1;
+}
+
 /* `before`: the registers at the call; those of the thread are as the call left them. */
 void log_syscall(struct thread *thread, uint64_t here, const struct registers *before, bool forgets)
 {
@@ -308,7 +316,7 @@ void log_syscall(struct thread *thread, uint64_t here, const struct registers *b
 	event.registers.flags &= EVENT_CALL_FLAGS;
 
 	if (at)
-		commit(thread, encode_syscall(coder_of(thread->log), at, here, &event), here);
+		commit_instead(thread, encode_syscall(coder_of(thread->log), at, here, &event), here);
 }
 
 void log_signal(struct thread *thread, const struct kernel_siginfo *siginfo, bool fault, uint64_t iterations)
@@ -345,7 +353,7 @@ void log_state(struct thread *thread, uint64_t here, enum state_kind kind, const
 	if (vectors)
 		event.xsave = (struct event_xsave){image, vectors_from_standard(image, vectors)};
 	if (at)
-		commit(thread, encode_sigreturn(coder_of(thread->log), at, here, &event), here);
+		commit_instead(thread, encode_sigreturn(coder_of(thread->log), at, here, &event), here);
 }
 
 /* What an instruction changed, compared with the registers before it. */
@@ -363,7 +371,7 @@ void log_result(struct thread *thread, uint64_t here, const struct registers *be
 	event.changes.has_flags = thread->regs.flags != before->flags;
 	event.changes.flags = thread->regs.flags;
 	if (at)
-		commit(thread, encode_result(coder_of(thread->log), at, here, &event), here);
+		commit_instead(thread, encode_result(coder_of(thread->log), at, here, &event), here);
 }
 
 /* The thread, or the process with it, does not come back. */

@@ -198,18 +198,21 @@ static long protect(uint64_t start, uint64_t end, uint32_t protection)
 	return start < end ? syscall3(__NR_mprotect, start, end - start, protection) : 0;
 }
 
-/* What is closed of [start, end), which is in one range, is without access again. */
-static void close_rest(uint64_t start, uint64_t end)
+/* What is closed of the range is without access again, and what is open as the program has it. False: there are too
+ * many mappings for that. */
+static bool close_rest(const struct page_range *range)
 {
-	uint64_t from = start;
+	uint64_t from = range->start, page;
+	bool done = true;
 
-	for (uint64_t page = start; page < end; page += PAGE) {
+	for (page = range->start; page < range->end; page += PAGE) {
 		if (!is_open(page))
 			continue;
-		protect(from, page, K_PROT_NONE);
+		done &= protect(from, page, K_PROT_NONE) == 0 &&
+		        protect(page, page + PAGE, range->protection) == 0;
 		from = page + PAGE;
 	}
-	protect(from, end, K_PROT_NONE);
+	return protect(from, page, K_PROT_NONE) == 0 && done;
 }
 
 /*
@@ -354,8 +357,7 @@ static void open_page(struct thread *thread, uint64_t here, struct page_range *r
 	}
 	p->lone += 1 - neighbours;
 	set_open(page, true);
-	if (range->protection & K_PROT_READ || !(range->protection & K_PROT_WRITE))
-		log_page(thread, here, page, range->stale);
+	log_page(thread, here, page, range->stale);
 }
 
 void pages_open(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
@@ -381,6 +383,8 @@ void pages_open_here(struct thread *thread, uint64_t address, uint64_t size)
 	/* Between two instructions the one before is done; it has not touched what is closed. */
 	if (thread->log && thread->log->position > here)
 		here = thread->log->position;
+	if (here < thread->done)
+		here = thread->done;
 	pages_open(thread, here, address, size);
 }
 
@@ -427,11 +431,14 @@ void pages_end(void)
 
 void pages_leave(struct thread *thread)
 {
-	thread->leaves_pages = 0;
+	uint32_t why = thread->leaves_pages;
+
+	thread->leaves_pages = LEAVES_NOT;
 	settle_x87_pc(thread); /* all code is about to be translated anew */
 	pages_end();
+	requeue_blocked(thread);
 	set_kernel_mask(thread->mask);
-	if (ask(thread, OP_COMPARE, 0, 0, 0) != STATUS_OK)
+	if (ask(thread, OP_COMPARE, why, position(thread), 0) != STATUS_OK)
 		release(thread);
 }
 
@@ -494,12 +501,38 @@ static void map(struct thread *thread, const uint64_t arguments[6], uint64_t sta
 	        .end = end,
 	        .protection = (uint32_t)arguments[2] & 7,
 	        .fresh = anonymous,
+	        .file = !anonymous,
 	        .copied = !anonymous && !is_immutable_file(thread, arguments[4])});
 	if (!anonymous)
 		protect(start, end, K_PROT_NONE);
 }
 
-static void change_protection(uint64_t start, uint64_t end, uint32_t protection)
+/* The kernel has changed the protection of whole ranges, closed pages or not: these are closed again. */
+static void restore(struct thread *thread, uint64_t here, uint64_t start, uint64_t end)
+{
+	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
+		struct page_range *range = &pages()->ranges[n];
+		if (range->start >= end)
+			break;
+		if (range->fresh)
+			protect(range->start, range->end, range->protection);
+		else if (!range->whole && !close_rest(range))
+			open_range(thread, here, range);
+	}
+}
+
+/* Where nothing is mapped, at `start` or behind it. */
+static uint64_t first_hole(uint64_t start, uint64_t end)
+{
+	const struct page_range *range;
+
+	while (start < end && (range = range_at(start)))
+		start = range->end;
+	return start;
+}
+
+static void change_protection(
+        struct thread *thread, uint64_t here, uint64_t start, uint64_t end, uint32_t protection)
 {
 	split_at(start);
 	split_at(end);
@@ -508,24 +541,41 @@ static void change_protection(uint64_t start, uint64_t end, uint32_t protection)
 		if (range->start >= end)
 			break;
 		range->protection = protection & 7;
-		if (!range->fresh && !range->whole)
-			close_rest(range->start, range->end);
 	}
+	restore(thread, here, start, end);
 }
 
-/* Anonymous memory is zero now, and so it is in replay; a file's is that of the file. */
-static void discard(uint64_t start, uint64_t end)
+/* What comes before a hole the kernel has changed when it finds that; whatever else it may have done before it failed is
+ * undone. */
+static void fail_to_protect(
+        struct thread *thread, uint64_t here, uint64_t start, uint64_t end, uint32_t protection, uint64_t result)
 {
+	uint64_t hole = start & (PAGE - 1) ? start : first_hole(start, end);
+
+	if (result == (uint64_t)-K_ENOMEM && hole < end)
+		change_protection(thread, here, start, hole, protection);
+	else
+		restore(thread, here, start, end);
+}
+
+/*
+ * Anonymous memory is zero now, and so it is in replay, which empties it when the call succeeds; a file's is
+ * that of the file. A call that fails because of a hole has done it to the rest.
+ */
+static void discard(uint64_t start, uint64_t end, bool failed)
+{
+	split_at(start);
+	split_at(end);
 	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
-		const struct page_range *range = &pages()->ranges[n];
+		struct page_range *range = &pages()->ranges[n];
 		if (range->start >= end)
 			break;
-		if (range->fresh || range->whole)
+		if (range->whole || (range->fresh && !range->file && !failed))
 			continue;
-		uint64_t from = range->start > start ? range->start : start,
-		         to = range->end < end ? range->end : end;
-		forget_open(from, to);
-		protect(from, to, K_PROT_NONE);
+		range->fresh = 0;
+		range->stale |= failed;
+		forget_open(range->start, range->end);
+		protect(range->start, range->end, K_PROT_NONE);
 	}
 }
 
@@ -563,9 +613,14 @@ static void move_break(uint64_t end)
 	}
 }
 
-/* The kernel moves one mapping only. */
+/* The kernel may move one mapping only: what the program has as one has to be one. */
 void pages_before_remap(uint64_t start, uint64_t end)
 {
+	if (start & (PAGE - 1))
+		return; /* it will fail */
+	begin_change();
+	split_at(start);
+	split_at(end);
 	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
 		const struct page_range *range = &pages()->ranges[n];
 		if (range->start >= end)
@@ -573,65 +628,114 @@ void pages_before_remap(uint64_t start, uint64_t end)
 		if (!range->fresh && !range->whole)
 			protect(range->start, range->end, range->protection);
 	}
+	begin_change();
 }
 
-static void after_remap(const uint64_t arguments[6], uint64_t result)
+#define K_MREMAP_FIXED 2
+
+/* It may have made room before it failed. */
+static void forget_unmapped(uint64_t start, uint64_t end)
+{
+	uint8_t resident;
+
+	for (uint64_t page = start; page < end; page += PAGE) {
+		if (range_at(page) && syscall3(__NR_mincore, page, PAGE, &resident) == -K_ENOMEM) {
+			remove_ranges(page, page + PAGE);
+			forget_open(page, page + PAGE);
+		}
+	}
+}
+
+/* What was at `from`, in one or several ranges, is at `to`, where replay may have anything. */
+static void move_pages(struct page_range from, uint64_t to, uint64_t size)
+{
+	remove_ranges(from.start, from.end);
+	forget_open(from.start, from.end);
+	from.start = to;
+	from.end = to + size;
+	from.fresh = 0;
+	from.stale = 1;
+	insert_range(from);
+	protect(from.start, from.end, K_PROT_NONE);
+}
+
+static void after_remap(struct thread *thread, uint64_t here, const uint64_t arguments[6], uint64_t result)
 {
 	uint64_t start = arguments[0], old = (arguments[1] + PAGE - 1) & -PAGE,
 	         new = (arguments[2] + PAGE - 1) & -PAGE;
-	const struct page_range *from = range_at(start);
-	struct page_range moved =
-	        from ? *from : (struct page_range){.protection = K_PROT_READ | K_PROT_WRITE};
+	const struct page_range *range;
 
-	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
-		const struct page_range *range = &pages()->ranges[n];
-		if (range->start >= start + old)
-			break;
-		if (!range->fresh && !range->whole && (is_error(result) || result == start))
-			close_rest(range->start, range->end);
+	if (is_error(result)) {
+		if (arguments[3] & K_MREMAP_FIXED && !(arguments[4] & (PAGE - 1)))
+			forget_unmapped(arguments[4], arguments[4] + new);
+		forget_unmapped(start, start + old);
+		restore(thread, here, start, start + old);
+		return;
 	}
-	if (is_error(result))
+	if (result == start) {
+		struct page_range grown = *range_at(start + (old < new ? old : new) - 1);
+		restore(thread, here, start, start + old);
+		remove_ranges(start + new, start + old);
+		forget_open(start + new, start + old);
+		grown.start = start + old;
+		grown.end = start + new;
+		grown.fresh = 0;
+		grown.stale = 1;
+		if (old < new) {
+			insert_range(grown);
+			protect(grown.start, grown.end, K_PROT_NONE);
+		}
 		return;
-	uint64_t kept = result == start ? (old < new ? old : new) : 0;
-	remove_ranges(start + kept, start + old);
-	forget_open(start + kept, start + old);
-	if (kept == new)
-		return;
-	remove_ranges(result + kept, result + new);
-	forget_open(result + kept, result + new);
-	insert_range((struct page_range){.start = result + kept,
-	        .end = result + new,
-	        .protection = moved.protection,
-	        .copied = moved.copied,
-	        .stale = 1});
-	protect(result + kept, result + new, K_PROT_NONE);
+	}
+	remove_ranges(result, result + new);
+	forget_open(result, result + new);
+	while ((range = range_at(start)) && range->start < start + old && new) {
+		uint64_t size = range->end - range->start;
+		bool last = range->end >= start + old || size >= new;
+		move_pages(*range, result, last ? new : size);
+		start += size;
+		old -= size;
+		result += size;
+		new -= last ? new : size;
+	}
+	remove_ranges(start, start + old); /* it was made smaller on the way */
+	forget_open(start, start + old);
 }
 
-void pages_mapped(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result)
+void pages_mapped(struct thread *thread, uint64_t here, uint64_t number, const uint64_t arguments[6],
+        uint64_t result)
 {
 	uint64_t start = arguments[0], end = start + ((arguments[1] + PAGE - 1) & -PAGE);
 
 	begin_change();
-	if (number == __NR_mremap)
-		after_remap(arguments, result);
-	else if (number == __NR_brk)
+	switch (number) {
+	case __NR_mremap:
+		after_remap(thread, here, arguments, result);
+		break;
+	case __NR_brk:
 		move_break(result);
-	else if (!is_error(result)) {
-		switch (number) {
-		case __NR_mmap:
+		break;
+	case __NR_mmap:
+		if (!is_error(result))
 			map(thread, arguments, result, result + end - start);
-			break;
-		case __NR_munmap:
+		break;
+	case __NR_munmap:
+		if (!is_error(result)) {
 			remove_ranges(start, end);
 			forget_open(start, end);
-			break;
-		case __NR_mprotect:
-			change_protection(start, end, (uint32_t)arguments[2]);
-			break;
-		case __NR_madvise:
-			if (arguments[2] == K_MADV_DONTNEED)
-				discard(start, end);
 		}
+		break;
+	case __NR_mprotect:
+		if (is_error(result))
+			fail_to_protect(thread, here, start, end, (uint32_t)arguments[2], result);
+		else
+			change_protection(thread, here, start, end, (uint32_t)arguments[2]);
+		break;
+	case __NR_madvise:
+		if (arguments[2] == K_MADV_DONTNEED && !(start & (PAGE - 1)) &&
+		        (!is_error(result) || result == (uint64_t)-K_ENOMEM))
+			discard(start, end, is_error(result));
+		break;
 	}
 	begin_change();
 }
@@ -673,7 +777,8 @@ static bool take_line(const char *line)
 	}
 	if (shared)
 		return false;
-	range.copied = path[0] == '/' && !is_immutable(path);
+	range.file = path[0] == '/';
+	range.copied = range.file && !is_immutable(path);
 	if (begins_with(path, "[stack]"))
 		pages()->stack = range.end - PAGE;
 	insert_range(range);
@@ -713,7 +818,7 @@ void pages_start(struct thread *thread)
 	memory()->page_ranges = (uint64_t)pages()->ranges;
 	if (place.end - place.start < sizeof(struct pages) || !read_maps(thread)) {
 		memory()->page_range_count = 0;
-		if (ask(thread, OP_COMPARE, 0, 0, 0) != STATUS_OK)
+		if (ask(thread, OP_COMPARE, LEAVES_FOR_START, 0, 0) != STATUS_OK)
 			stub_panic("cannot compare loads, error", 0);
 		return;
 	}

@@ -45,8 +45,6 @@ static uint64_t needed_always(void)
 	bool faults = process()->watches || process()->memory.veil_count ||
 	              shadow_is_sparse(current_thread()->number);
 
-	if (by_pages())
-		return SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS);
 	return faults ? SIGBIT(K_SIGSEGV) : 0;
 }
 
@@ -968,11 +966,24 @@ static void record_native(struct thread *thread, const struct kernel_ucontext *c
 {
 	bool bases = gs_changed || read_fs_base() != thread->slots[SLOT_FS_BASE];
 	uint64_t detail = thread->slots[SLOT_DETAIL];
-	bool vectors = !thread->counted || EMULATE_KIND(detail) != EMULATE_STATE || EMULATE_ARGUMENT(detail);
+	bool vectors = !thread->counted || EMULATE_KIND(detail) != EMULATE_STATE ||
+	               EMULATE_ARGUMENT(detail) & STATE_VECTORS;
 
 	note_program_fs(thread);
 	log_state(thread, position(thread) - 1, bases ? STATE_WITH_BASES : STATE_OF_INSTRUCTION,
 	        vectors ? (const void *)context->mcontext.fpstate : NULL);
+}
+
+/* While whole pages are logged: what the instruction has written, if not only to the stack, nobody knows. */
+static void log_natively_stored(struct thread *thread, uint64_t stack)
+{
+	uint64_t detail = thread->slots[SLOT_DETAIL], now = thread->regs.gpr[RSP];
+
+	if (!thread->counted || EMULATE_KIND(detail) != EMULATE_STATE ||
+	        EMULATE_ARGUMENT(detail) & STATE_STORES)
+		thread->forgets = 1;
+	else if (now < stack)
+		pages_log(thread, position(thread), now, stack - now);
 }
 
 /* One instruction was executed natively, or tried: see fault_natively. */
@@ -992,6 +1003,7 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		return;
 	}
 	bool gs_changed = gs_base != thread->slots[SLOT_PROGRAM_GS];
+	uint64_t stack = thread->regs.gpr[RSP];
 	set_program_gs(thread, gs_base);
 	registers_from_context(&thread->regs, c);
 	if (!trapping)
@@ -999,7 +1011,7 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 	if (executed && recording())
 		record_native(thread, context, gs_changed);
 	if (executed && by_pages())
-		thread->forgets = 1; /* nobody knows what it has written */
+		log_natively_stored(thread, stack);
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
 		context_to_resume(thread, context);
 	else if (thread->pending && process()->seccomp)
@@ -1298,6 +1310,15 @@ static bool is_let_in(const struct thread *thread, const struct kernel_sigcontex
 	}
 }
 
+/* Only to itself may a thread send what looks as if it came from somebody else; by its number to all of its
+ * process. */
+static void queue_back(int number, const struct kernel_siginfo *siginfo)
+{
+	if (siginfo->code == K_SI_TKILL ||
+	        syscall3(__NR_rt_sigqueueinfo, syscall0(__NR_gettid), number, siginfo) < 0)
+		queue_to_self(number, siginfo);
+}
+
 /*
  * A fault signal that was sent while the program blocks it: pending it shall be, for all who look. If it was
  * sent to the process another thread may want it, and gets it then.
@@ -1307,7 +1328,10 @@ static void keep_back(struct thread *thread, int number, const struct kernel_sig
 {
 	uint64_t bit = SIGBIT(number);
 
-	if (process()->seccomp || thread->stepping || thread->probing || (needed_always() & bit)) {
+	if (by_pages() && (bit & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS))))
+		thread->leaves_pages = LEAVES_FOR_SIGNAL; /* before anybody can look; these must not be blocked until then */
+	if (process()->seccomp || thread->stepping || thread->probing || thread->leaves_pages ||
+	        (needed_always() & bit)) {
 		hold(thread, number, siginfo);
 		drop(thread, context);
 		return;
@@ -1315,11 +1339,22 @@ static void keep_back(struct thread *thread, int number, const struct kernel_sig
 	thread->sent |= bit;
 	context->mask |= bit;
 	syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &bit, 0, 8);
-	/* Only to itself may a thread send what looks as if it came from somebody else; by its number to all
-	 * of its process. */
-	if (siginfo->code == K_SI_TKILL ||
-	        syscall3(__NR_rt_sigqueueinfo, syscall0(__NR_gettid), number, siginfo) < 0)
-		queue_to_self(number, siginfo);
+	queue_back(number, siginfo);
+}
+
+void requeue_blocked(struct thread *thread)
+{
+	uint64_t blocked = thread->held & thread->mask & ~needed_always();
+
+	if (!blocked || process()->seccomp)
+		return;
+	thread->sent |= blocked;
+	thread->held &= ~blocked;
+	syscall4(__NR_rt_sigprocmask, K_SIG_BLOCK, &blocked, 0, 8);
+	for (int i = 0; i < 5; i++) {
+		if (blocked & SIGBIT(fault_numbers[i]))
+			queue_back(fault_numbers[i], &thread->held_info[i]);
+	}
 }
 
 /* Then the access is made again, wherever it was. */

@@ -71,8 +71,9 @@ struct thread {
 	uint64_t string_position; /* at this position, */
 	uint64_t string_pc;       /* and pc: see strings.c */
 	struct extent string_source, string_destination;
+	uint64_t done; /* instructions before this position are, for the log */
 	/* While whole pages are logged, see pages.c: */
-	uint32_t leaves_pages; /* loads are to be compared from its next keyframe on, */
+	uint32_t leaves_pages; /* enum leaving_pages: loads are to be compared from its next keyframe on, */
 	uint32_t forgets;      /* which is due: nobody knows what was written to memory */
 	uint32_t written_count;
 	struct extent written[8]; /* by the stub in the kernel's place: to be logged */
@@ -403,7 +404,8 @@ void pages_log(struct thread *thread, uint64_t here, uint64_t address, uint64_t 
 /* Mappings change by a call: before mremap, and behind any. */
 void pages_before_remap(uint64_t start, uint64_t end);
 bool pages_may_map(struct thread *thread, const uint64_t arguments[6]);
-void pages_mapped(struct thread *thread, uint64_t number, const uint64_t arguments[6], uint64_t result);
+void pages_mapped(struct thread *thread, uint64_t here, uint64_t number, const uint64_t arguments[6],
+        uint64_t result);
 
 /* ---- calls.c ---- */
 /* The kernel may touch what it is about to touch; false: nobody knows what that is. */
@@ -705,6 +707,8 @@ void reinstall_terminating(struct thread *thread);
 void ignore_for_exec(struct thread *thread, bool ignore);
 uint64_t kernel_mask_for(uint64_t mask);
 uint64_t close_faults(struct thread *thread);
+/* What was held back although the program blocks it is the kernel's to keep again. */
+void requeue_blocked(struct thread *thread);
 void open_faults(struct thread *thread, uint64_t faults);
 /* The program's state at a place in translated code, before the instruction there, to thread.regs. */
 void registers_from_code(

@@ -246,11 +246,12 @@ void handle_syscall(struct thread *thread)
 	if (recording()) {
 		here = position(thread) - 1;
 		before = *regs;
-		if (by_pages() && !calls_prepare(thread, &before, here)) {
+		if (by_pages() && (thread->leaves_pages || !calls_prepare(thread, &before, here))) {
 			/* It is made again, with loads compared. */
 			regs->pc -= SYSCALL_LENGTH;
 			thread->slots[SLOT_POSITION]--;
-			thread->leaves_pages = 1;
+			if (!thread->leaves_pages)
+				thread->leaves_pages = LEAVES_FOR_CALL | (uint32_t)number;
 			log_keyframe(thread);
 			return;
 		}

@@ -969,6 +969,19 @@ static unsigned vector_number(ZydisRegister name)
 	return (unsigned)(uint8_t)ZydisRegisterGetId(name);
 }
 
+/* STATE_* of an instruction that is executed natively. */
+static unsigned state_changes(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+{
+	bool stores = zydis->mnemonic == ZYDIS_MNEMONIC_ENTER;
+
+	for (unsigned i = 0; i < zydis->operand_count; i++) {
+		stores |= operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
+		          operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
+		          zydis->mnemonic != ZYDIS_MNEMONIC_PUSH;
+	}
+	return (changes_vectors(zydis) ? STATE_VECTORS : 0) | (stores ? STATE_STORES : 0);
+}
+
 /*
  * Gathers whose registers are three different ones, as they must be. What has a segment, or an address that
  * is truncated behind the index, is executed natively.
@@ -1044,12 +1057,12 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		return;
 	}
 	if (instruction->kind == KIND_EMULATE && EMULATE_KIND(instruction->detail) == EMULATE_NATIVE) {
-		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis));
+		set_emulated(instruction, EMULATE_STATE, state_changes(zydis, operands));
 		return;
 	}
 	/* Selectors are the system's, and loading one changes a base. */
 	if (instruction->kind == KIND_PLAIN && names_segment(zydis, operands)) {
-		set_emulated(instruction, EMULATE_STATE, 0);
+		set_emulated(instruction, EMULATE_STATE, state_changes(zydis, operands) & ~STATE_VECTORS);
 		return;
 	}
 	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))
@@ -1087,7 +1100,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		        instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
 	}
 	if (!instruction->access)
-		set_emulated(instruction, EMULATE_STATE, changes_vectors(zydis));
+		set_emulated(instruction, EMULATE_STATE, state_changes(zydis, operands));
 }
 
 /* Only of what is executed where it stands, and leaves all flags without having read any. */

@@ -213,7 +213,7 @@
 #define EMULATE_RESULT                                                                                       \
 	11 /* gives something else next time: argument: RESULT_* | register << 4 | width << 8 */
 #define EMULATE_STATE                                                                                        \
-	12 /* executed natively; the log has the registers it left. Argument: 1: vector state too */
+	12 /* executed natively; the log has the registers it left. Argument: STATE_* */
 #define EMULATE_STRING   13 /* movs, stos, lods, cmps, scas: argument: STRING_* */
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
 #define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
@@ -221,6 +221,8 @@
 #define EMULATE_RESTORE                                                                                      \
 	17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording                   \
 	    */
+#define STATE_VECTORS    1  /* vector state changes, too, */
+#define STATE_STORES     2  /* and memory other than the stack below its pointer */
 #define EMULATE_GATHER                                                                                       \
 	18 /* elements from SLOT_ADDRESS on: SLOT_SCRATCH_B has GATHER_*; only while recording */
 #define EMULATE_COUNT 19

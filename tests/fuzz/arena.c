@@ -221,7 +221,8 @@ void arena_setup(bool reserve_neighbours)
 		mprotect((void *)(base + AT_CONSTANTS), PAGE, PROT_READ);
 		mprotect((void *)(base + AT_IMAGES), IMAGES * PAGE, PROT_READ);
 	}
-	check_surroundings(neighbours);
+	if (!(settings.without & WITHOUT_SHARING)) /* else it is looked at by the runs that do share */
+		check_surroundings(neighbours);
 }
 
 static const uint8_t *page_source(struct rng *r, unsigned arena)

@@ -18,6 +18,8 @@ static uint8_t *writable_view;
 
 void code_setup(void)
 {
+	if (settings.without & WITHOUT_TWO_VIEWS)
+		return;
 	views_fd = memfd_create("fuzz-code", MFD_CLOEXEC);
 	if (views_fd < 0 || ftruncate(views_fd, CODE_SIZE) < 0)
 		fail("cannot make the memfd for code: %s", strerror(errno));

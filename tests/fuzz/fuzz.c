@@ -122,7 +122,8 @@ static const char usage[] =
         "  --storm     a SIGALRM this often, instead of four times a second\n"
         "  --watchdog  end a sequence that takes longer than this (2)\n"
         "  --no-bases  leave the fs and gs bases alone\n"
-        "  --read-flags  at faults, leave out status flags that the sequence does not read any more\n";
+        "  --read-flags  at faults, leave out status flags that the sequence does not read any more\n"
+        "  --without   leaves out: ac, segments, xsave, code that is rewritten or has two-views, or all sharing of memory\n";
 
 static uint64_t number(const char *name, const char *text)
 {
@@ -136,7 +137,7 @@ static uint64_t number(const char *name, const char *text)
 /* A list of names, separated by commas. */
 static unsigned parse_without(char *list)
 {
-	static const char *const names[] = {"ac", "segments", "xsave", "rewritten", "two-views"};
+	static const char *const names[] = {"ac", "segments", "xsave", "rewritten", "two-views", "sharing"};
 	unsigned without = 0;
 	for (char *name = strtok(list, ","); name; name = strtok(NULL, ",")) {
 		unsigned n = 0;
@@ -146,7 +147,7 @@ static unsigned parse_without(char *list)
 			fail("--without does not know '%s'", name);
 		without |= 1u << n;
 	}
-	return without;
+	return without & WITHOUT_SHARING ? without | WITHOUT_REWRITTEN | WITHOUT_TWO_VIEWS : without;
 }
 
 static void parse_nops(char *list)

@@ -113,7 +113,8 @@ enum {
 	WITHOUT_SEGMENTS = 2,
 	WITHOUT_XSAVE = 4,
 	WITHOUT_REWRITTEN = 8,
-	WITHOUT_TWO_VIEWS = 16
+	WITHOUT_TWO_VIEWS = 16,
+	WITHOUT_SHARING = 32 /* nothing that makes recording compare loads */
 };
 extern struct settings settings;
 
