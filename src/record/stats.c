@@ -21,6 +21,7 @@ void stats_print_pages(const struct space *space, FILE *file)
 	        [LEAVES_FOR_START] = "shared memory at the start",
 	        [LEAVES_FOR_CODE] = "code on a page that is written to",
 	        [LEAVES_FOR_INSTRUCTION] = "an instruction",
+	        [LEAVES_FOR_MAPPINGS] = "its many mappings",
 	        [LEAVES_FOR_SIGNAL] = "a signal",
 	};
 	char name[NAME_TEXT_SIZE];

@@ -1528,8 +1528,8 @@ static void serve_until_alone(struct supervisor *s)
 		if (next_look(s) <= now)
 			look_after_keyframes(s, now);
 		look_after_hold(s, now);
-		if (served) {
-			last = now;
+		if (served || (!s->processes.count && !s->followed.count)) {
+			last = now; /* and nobody waits for one who is alone */
 		} else if ((latest = s->latest) && !latest->group->moving && !latest->space->exhausted &&
 		           (space_translate_expected(latest->space, &latest->memory) ||
 		                   space_translate_ahead(latest->space, &latest->memory))) {

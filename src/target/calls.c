@@ -140,9 +140,11 @@ static void touch_bytes(struct making *m, uint64_t address, uint64_t size, bool 
 		return;
 	if (size > AT_ONCE)
 		m->known = false;
-	else if (!m->done)
+	else if (!m->done) {
 		pages_open(m->thread, m->here, address, size);
-	else if (writes)
+		if (writes)
+			pages_keep(address, size);
+	} else if (writes)
 		pages_log(m->thread, m->here, address, size);
 }
 
@@ -450,6 +452,7 @@ bool calls_prepare(struct thread *thread, const struct registers *call, uint64_t
 {
 	struct making m = making_of(thread, call, here);
 
+	pages_forget_kept();
 	return make(&m, call->gpr[RAX]);
 }
 
@@ -462,5 +465,6 @@ void calls_done(struct thread *thread, const struct registers *call, uint64_t he
 	m.done = true;
 	pages_mapped(thread, here, number, m.arguments, m.result);
 	make(&m, number);
+	pages_forget_kept();
 	pages_log_written(thread, here);
 }

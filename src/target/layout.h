@@ -249,6 +249,7 @@ enum leaving_pages {
 	LEAVES_FOR_START, /* there is memory, at the start, that others change, or too much to note */
 	LEAVES_FOR_CODE,  /* it writes to pages with code */
 	LEAVES_FOR_INSTRUCTION,
+	LEAVES_FOR_MAPPINGS, /* there are too many */
 	LEAVES_FOR_SIGNAL,
 	LEAVES_FOR_CALL = 0x10000, /* and its number */
 };

@@ -25,6 +25,7 @@
 #define RANGES  8192u
 #define REGIONS 8192u /* a power of two */
 
+#define RANGES_LEFT  256 /* room for what one call may add */
 #define REGION_PAGES 512
 #define REGIONS_FULL (REGIONS / 4 * 3)
 #define LONE_PAGES                                                                                           \
@@ -38,12 +39,24 @@ struct region {
 	uint64_t open[REGION_PAGES / 64];
 };
 
+/* What was in memory before a call that may write there. */
+#define KEPT       4
+#define KEPT_LEAST 256
+#define KEPT_BYTES 16384
+
+struct kept {
+	uint64_t start, end; /* of whole words */
+	uint64_t words[KEPT_BYTES / 8];
+};
+
 struct pages {
 	uint32_t region_count;
 	int32_t lone;
 	uint64_t brk, brk_most; /* the end of the heap, and where it was at most since the keyframe */
 	struct range vdso;
 	uint64_t stack; /* its last page */
+	uint32_t kept_count;
+	struct kept kept[KEPT];
 	struct page_range ranges[RANGES];
 	struct region regions[REGIONS];
 };
@@ -109,7 +122,7 @@ static void split_at(uint64_t address)
 	if (n == count || range->start >= address)
 		return;
 	if (count == RANGES)
-		stub_panic("too many mappings", count);
+		stub_panic("too many mappings", count); /* see pages_mapped */
 	move_ranges(range + 1, range, count - n);
 	range[0].end = range[1].start = address;
 	memory()->page_range_count++;
@@ -277,17 +290,55 @@ static void log_page(struct thread *thread, uint64_t here, uint64_t page, bool s
 	}
 }
 
+void pages_keep(uint64_t address, uint64_t size)
+{
+	struct pages *p = pages();
+	struct kept *kept = &p->kept[p->kept_count];
+	uint64_t start = (address + 7) & -8ul, end = (address + size) & -8ul;
+
+	if (size < KEPT_LEAST || size > KEPT_BYTES || p->kept_count == KEPT ||
+	        read_program(kept->words, start, end - start) < 0)
+		return;
+	kept->start = start;
+	kept->end = end;
+	p->kept_count++;
+}
+
+void pages_forget_kept(void)
+{
+	if (by_pages())
+		pages()->kept_count = 0;
+}
+
+static const struct kept *kept_at(uint64_t address)
+{
+	struct pages *p = pages();
+
+	for (uint32_t n = 0; n < p->kept_count; n++) {
+		if (address >= p->kept[n].start && address < p->kept[n].end)
+			return &p->kept[n];
+	}
+	return NULL;
+}
+
+/* What is the same as it was before the call needs no entry. */
 void pages_log(struct thread *thread, uint64_t here, uint64_t address, uint64_t size)
 {
 	uint64_t words[WORDS], end = address + size;
+	const struct kept *kept = kept_at((address + 7) & -8ul);
 
 	for (uint64_t line = address & -LINE; size && thread->log && line < end; line += LINE) {
 		uint8_t mask = 0;
 		if (load_line(words, (const void *)line) < 0)
 			continue;
-		for (unsigned i = 0; i < WORDS; i++)
-			mask |= (uint8_t)((line + 8 * i + 8 > address && line + 8 * i < end) << i);
-		log_patch(thread, here, line, mask, words);
+		for (unsigned i = 0; i < WORDS; i++) {
+			uint64_t at = line + 8 * i;
+			bool same = kept && at >= kept->start && at < kept->end &&
+			            words[i] == kept->words[(at - kept->start) / 8];
+			mask |= (uint8_t)((at + 8 > address && at < end && !same) << i);
+		}
+		if (mask)
+			log_patch(thread, here, line, mask, words);
 	}
 }
 
@@ -738,6 +789,8 @@ void pages_mapped(struct thread *thread, uint64_t here, uint64_t number, const u
 		break;
 	}
 	begin_change();
+	if (memory()->page_range_count > RANGES - RANGES_LEFT)
+		thread->leaves_pages = LEAVES_FOR_MAPPINGS;
 }
 
 /* ---- the beginning ---- */
@@ -775,7 +828,7 @@ static bool take_line(const char *line)
 		}
 		return true;
 	}
-	if (shared)
+	if (shared || memory()->page_range_count > RANGES - RANGES_LEFT)
 		return false;
 	range.file = path[0] == '/';
 	range.copied = range.file && !is_immutable(path);

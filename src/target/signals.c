@@ -604,6 +604,7 @@ static enum outcome deliver(struct thread *thread, int number, bool fault, struc
 	uint64_t iterations = take_iterations(thread);
 	if (build_frame(thread, number, &action, siginfo, fpstate, details)) {
 		log_signal(thread, siginfo, fault, iterations);
+		pages_forget_kept(); /* of a call that will be made again */
 		pages_log_written(thread, position(thread));
 		/* What the frame tells a debugger of must not be what lay there before. */
 		if (recording())
@@ -974,16 +975,23 @@ static void record_native(struct thread *thread, const struct kernel_ucontext *c
 	        vectors ? (const void *)context->mcontext.fpstate : NULL);
 }
 
-/* While whole pages are logged: what the instruction has written, if not only to the stack, nobody knows. */
+#define STACK_SLACK 16 /* pop has moved the stack pointer before it computes an address */
+
+/* While whole pages are logged: what the instruction may have written. */
 static void log_natively_stored(struct thread *thread, uint64_t stack)
 {
 	uint64_t detail = thread->slots[SLOT_DETAIL], now = thread->regs.gpr[RSP];
+	unsigned changes = EMULATE_ARGUMENT(detail);
 
-	if (!thread->counted || EMULATE_KIND(detail) != EMULATE_STATE ||
-	        EMULATE_ARGUMENT(detail) & STATE_STORES)
+	if (!thread->counted || EMULATE_KIND(detail) != EMULATE_STATE || changes & STATE_STORES) {
 		thread->forgets = 1;
-	else if (now < stack)
+		return;
+	}
+	if (now < stack)
 		pages_log(thread, position(thread), now, stack - now);
+	if (changes & STATE_STORES_AT)
+		pages_log(thread, position(thread), thread->slots[SLOT_ADDRESS] - STACK_SLACK,
+		        (changes >> STATE_BYTES_SHIFT) + 2 * STACK_SLACK);
 }
 
 /* One instruction was executed natively, or tried: see fault_natively. */

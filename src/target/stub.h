@@ -401,6 +401,9 @@ void pages_note_written(struct thread *thread, uint64_t address, uint64_t size);
 /* which is logged from `here` on. */
 void pages_log_written(struct thread *thread, uint64_t here);
 void pages_log(struct thread *thread, uint64_t here, uint64_t address, uint64_t size);
+/* A call is about to write there, if it is open: what is not changed is not logged. Until pages_forget_kept. */
+void pages_keep(uint64_t address, uint64_t size);
+void pages_forget_kept(void);
 /* Mappings change by a call: before mremap, and behind any. */
 void pages_before_remap(uint64_t start, uint64_t end);
 bool pages_may_map(struct thread *thread, const uint64_t arguments[6]);

@@ -970,16 +970,26 @@ static unsigned vector_number(ZydisRegister name)
 }
 
 /* STATE_* of an instruction that is executed natively. */
-static unsigned state_changes(const ZydisDecodedInstruction *zydis, const ZydisDecodedOperand *operands)
+static unsigned state_changes(const struct instruction *instruction, const ZydisDecodedInstruction *zydis,
+        const ZydisDecodedOperand *operands)
 {
-	bool stores = zydis->mnemonic == ZYDIS_MNEMONIC_ENTER;
+	unsigned vectors = changes_vectors(zydis) ? STATE_VECTORS : 0, stores = 0;
 
+	if (zydis->mnemonic == ZYDIS_MNEMONIC_ENTER)
+		return vectors | STATE_STORES;
 	for (unsigned i = 0; i < zydis->operand_count; i++) {
-		stores |= operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-		          operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE &&
-		          zydis->mnemonic != ZYDIS_MNEMONIC_PUSH;
+		const ZydisDecodedOperand *operand = &operands[i];
+		if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY ||
+		        !(operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) ||
+		        (zydis->mnemonic == ZYDIS_MNEMONIC_PUSH &&
+		                operand->encoding != ZYDIS_OPERAND_ENCODING_MODRM_RM))
+			continue;
+		bool plain = operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM && instruction->is_memory &&
+		             operand->mem.type == ZYDIS_MEMOP_TYPE_MEM && !instruction->bit_string &&
+		             operand->size / 8 <= STATE_MOST_BYTES;
+		stores = plain && !stores ? STATE_STORES_AT | operand->size / 8u << STATE_BYTES_SHIFT : STATE_STORES;
 	}
-	return (changes_vectors(zydis) ? STATE_VECTORS : 0) | (stores ? STATE_STORES : 0);
+	return vectors | stores;
 }
 
 /*
@@ -1057,12 +1067,12 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		return;
 	}
 	if (instruction->kind == KIND_EMULATE && EMULATE_KIND(instruction->detail) == EMULATE_NATIVE) {
-		set_emulated(instruction, EMULATE_STATE, state_changes(zydis, operands));
+		set_emulated(instruction, EMULATE_STATE, state_changes(instruction, zydis, operands));
 		return;
 	}
 	/* Selectors are the system's, and loading one changes a base. */
 	if (instruction->kind == KIND_PLAIN && names_segment(zydis, operands)) {
-		set_emulated(instruction, EMULATE_STATE, state_changes(zydis, operands) & ~STATE_VECTORS);
+		set_emulated(instruction, EMULATE_STATE, state_changes(instruction, zydis, operands) & ~STATE_VECTORS);
 		return;
 	}
 	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))
@@ -1100,7 +1110,7 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 		        instruction->access == ACCESS_USE && has_register_form(instruction, zydis, operands);
 	}
 	if (!instruction->access)
-		set_emulated(instruction, EMULATE_STATE, state_changes(zydis, operands));
+		set_emulated(instruction, EMULATE_STATE, state_changes(instruction, zydis, operands));
 }
 
 /* Only of what is executed where it stands, and leaves all flags without having read any. */

@@ -222,7 +222,10 @@
 	17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording                   \
 	    */
 #define STATE_VECTORS    1  /* vector state changes, too, */
-#define STATE_STORES     2  /* and memory other than the stack below its pointer */
+#define STATE_STORES     2  /* and memory: anywhere, */
+#define STATE_STORES_AT  4  /* or at SLOT_ADDRESS, so many bytes; else at most below the stack pointer */
+#define STATE_BYTES_SHIFT 3
+#define STATE_MOST_BYTES  0xff
 #define EMULATE_GATHER                                                                                       \
 	18 /* elements from SLOT_ADDRESS on: SLOT_SCRATCH_B has GATHER_*; only while recording */
 #define EMULATE_COUNT 19
