@@ -211,7 +211,9 @@ soak: export SUITE_TIMEOUT = 0
 soak: packages-test
 	@$(MAKE) --no-print-directory tests
 	@REPEAT=$(REPEAT) tests/run record replay
+	@RECORD_OPTIONS="--compare" tests/run record
 	@RECORD_OPTIONS="--interval 1000" TIMEOUT=600 tests/run record
+	@RECORD_OPTIONS="--compare --interval 1000" TIMEOUT=600 tests/run record
 	@RECORD_OPTIONS="--interval 10K --bound 3" TIMEOUT=600 tests/run record
 	@RECORD_OPTIONS="--children" TIMEOUT=600 tests/run record
 	@REPLAYS=100 ALL=1 TIMEOUT=600 tests/run order
@@ -240,9 +242,11 @@ fuzz: packages-build
 	$(FUZZ) --count $(N) --no-wide
 	$(FUZZ) --count $(N_RECORD) --record --no-wide
 	$(FUZZ) --count $(N_RECORD) --record --no-wide --fuzz $(B)/tests/fuzz-low
+	$(FUZZ) --count $(N_RECORD) --record --no-wide --without sharing
 	$(FUZZ_WIDE) --count $(N)
 	$(FUZZ_WIDE) --count $(N_RECORD) --record
 	$(FUZZ_WIDE) --count $(N_RECORD) --record --fuzz $(B)/tests/fuzz-low
+	$(FUZZ_WIDE) --count $(N_RECORD) --record --without sharing
 
 # ---- the readers of recordings, fuzzed ----
 CLANG         ?= clang

@@ -22,7 +22,9 @@ void stats_print_pages(const struct space *space, FILE *file)
 	        [LEAVES_FOR_CODE] = "code on a page that is written to",
 	        [LEAVES_FOR_INSTRUCTION] = "an instruction",
 	        [LEAVES_FOR_MAPPINGS] = "its many mappings",
+	        [LEAVES_FOR_SIZE] = "the many pages that it touches",
 	        [LEAVES_FOR_SIGNAL] = "a signal",
+	        [LEAVES_FOR_STACK] = "a stack at its limit",
 	};
 	char name[NAME_TEXT_SIZE];
 	uint64_t why = space->compares_for;

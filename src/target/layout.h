@@ -250,7 +250,9 @@ enum leaving_pages {
 	LEAVES_FOR_CODE,  /* it writes to pages with code */
 	LEAVES_FOR_INSTRUCTION,
 	LEAVES_FOR_MAPPINGS, /* there are too many */
+	LEAVES_FOR_SIZE,     /* it touches so many pages for a moment that lines are better */
 	LEAVES_FOR_SIGNAL,
+	LEAVES_FOR_STACK, /* it is at its limit */
 	LEAVES_FOR_CALL = 0x10000, /* and its number */
 };
 

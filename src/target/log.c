@@ -226,6 +226,8 @@ void log_keyframe(struct thread *thread)
 		return;
 	thread->forgets = 0;
 	thread->written_count = 0;
+	if (by_pages() && thread->log && pages_are_costly(position(thread) - thread->log->keyframe))
+		thread->leaves_pages = LEAVES_FOR_SIZE;
 	if (thread->leaves_pages)
 		pages_leave(thread);
 	if (!thread->log)

@@ -258,19 +258,32 @@ static uint64_t map_veiled(struct thread *thread, uint64_t size)
 {
 	const uint64_t *gpr = thread->regs.gpr;
 	bool insists = gpr[R10] & (K_MAP_FIXED | K_MAP_FIXED_NOREPLACE | K_MAP_32BIT);
-	uint64_t result = -K_ENOMEM;
+	uint64_t result = -K_ENOMEM, protection = by_pages() ? gpr[RDX] : K_PROT_NONE;
 
 	for (uint64_t at = FAR_END - size; !insists && at >= FAR_START && at < FAR_END && is_error(result);
 	        at -= size)
-		result = syscall6(__NR_mmap, at, gpr[RSI], K_PROT_NONE, gpr[R10] | K_MAP_FIXED_NOREPLACE,
+		result = syscall6(__NR_mmap, at, gpr[RSI], protection, gpr[R10] | K_MAP_FIXED_NOREPLACE,
 		        gpr[R8], gpr[R9]);
 	if (is_error(result))
-		result = syscall6(__NR_mmap, gpr[RDI], gpr[RSI], K_PROT_NONE, gpr[R10], gpr[R8], gpr[R9]);
-	if (!is_error(result)) {
+		result = syscall6(__NR_mmap, gpr[RDI], gpr[RSI], protection, gpr[R10], gpr[R8], gpr[R9]);
+	if (!is_error(result) && !by_pages()) {
 		shadow_expect(thread, result, result + size);
 		veil_add(result, result + size, (uint32_t)gpr[RDX]);
 	}
 	return result;
+}
+
+/* Where whole pages are logged it needs no shadow, and what is too large for one is as the program has it. */
+void memory_admit(struct thread *thread, uint64_t start, uint64_t end, uint32_t protection)
+{
+	if (!(protection & PROT_ACCESS) || shadow_has_window(start, end))
+		return;
+	shadow_expect(thread, start, end);
+	if (!is_veiled(end - start, protection, 0) || holds_code(start, end) ||
+	        syscall3(__NR_mprotect, start, end - start, K_PROT_NONE) < 0)
+		shadow_admit(start, end);
+	else
+		veil_add(start, end, protection);
 }
 
 static void memory_mmap(struct thread *thread)
@@ -390,6 +403,8 @@ static bool change_veiled(struct thread *thread, uint64_t start, uint64_t size)
 	uint64_t protection = regs->gpr[RDX];
 
 	if (!size || (start & 0xfff))
+		return false;
+	if (by_pages() && size > SHADOWED_AT_ONCE)
 		return false;
 	if (is_veiled(size, protection, 0) && !shadow_has_window(start, start + size) &&
 	        !holds_code(start, start + size)) {

@@ -27,9 +27,11 @@
 
 #define RANGES_LEFT  256 /* room for what one call may add */
 #define REGION_PAGES 512
+/* Where there are more it is time to compare loads; until that is so there is room for some. */
+#define REGIONS_MANY (REGIONS / 2)
 #define REGIONS_FULL (REGIONS / 4 * 3)
-#define LONE_PAGES                                                                                           \
-	8192 /* open ones without open neighbours: each makes two mappings more, which are limited */
+#define LONE_MANY    8192 /* open ones without open neighbours: each makes two mappings more, which are limited, */
+#define LONE_FULL    12288
 #define MAPS_CHUNK   4096
 #define LINE_MAXIMUM 512
 #define IMMUTABLE    "/usr/" /* files that are replaced, and never written to */
@@ -52,9 +54,11 @@ struct kept {
 struct pages {
 	uint32_t region_count;
 	int32_t lone;
+	uint64_t opened; /* pages, since the keyframe */
 	uint64_t brk, brk_most; /* the end of the heap, and where it was at most since the keyframe */
 	struct range vdso;
 	uint64_t stack; /* its last page */
+	bool probes;    /* see probe_stack */
 	uint32_t kept_count;
 	struct kept kept[KEPT];
 	struct page_range ranges[RANGES];
@@ -228,43 +232,109 @@ static bool close_rest(const struct page_range *range)
 	return protect(from, page, K_PROT_NONE) == 0 && done;
 }
 
-/*
- * The kernel lets the stack grow, downwards, with the protection of its lowest page: what is new is zero, and
- * the program's to use.
- */
-static void follow_stack(void)
+static bool is_alike(const struct page_range *a, const struct page_range *b)
 {
-	uint64_t start = pages()->stack, end;
-	const struct page_range *range;
-	uint8_t resident;
-
-	while ((range = range_at(start)) && start)
-		start = range->start - 1;
-	end = ++start;
-	while (syscall3(__NR_mincore, start - PAGE, PAGE, &resident) == 0 && !range_at(start - PAGE))
-		start -= PAGE;
-	if (start == end)
-		return;
-	insert_range((struct page_range){
-	        .start = start, .end = end, .protection = K_PROT_READ | K_PROT_WRITE, .fresh = 1});
-	protect(start, end, K_PROT_READ | K_PROT_WRITE);
+	return a->protection == b->protection && a->fresh == b->fresh && a->stale == b->stale &&
+	       a->file == b->file && a->copied == b->copied && a->whole == b->whole;
 }
 
-#define STACK_MOST (1ul << 33)
-
-bool pages_is_closed(uint64_t address)
+/* One for those that touch and are alike. */
+static void merge_ranges(void)
 {
-	if (!by_pages())
+	struct page_range *ranges = pages()->ranges;
+	uint32_t count = 0;
+
+	for (uint32_t n = 0; n < memory()->page_range_count; n++) {
+		if (count && ranges[count - 1].end == ranges[n].start && is_alike(&ranges[count - 1], &ranges[n]))
+			ranges[count - 1].end = ranges[n].end;
+		else
+			ranges[count++] = ranges[n];
+	}
+	memory()->page_range_count = count;
+}
+
+/* ---- the stack ---- */
+
+/*
+ * The kernel lets the stack grow, downwards, to any address that is accessed within the limit, and tells nobody:
+ * what is new has the protection of the lowest page. So that one is always closed. It counts for the limit what
+ * is of one mapping only, of which closed pages make several: so we count.
+ */
+#define K_RLIMIT_STACK 3
+#define STACK_MOST     (1ul << 33)
+#define GROWTH         (16 * PAGE)
+
+static uint64_t stack_start(void)
+{
+	uint64_t start = pages()->stack;
+	const struct page_range *range;
+
+	while ((range = range_at(start)))
+		start = range->start - 1;
+	return start + 1;
+}
+
+static uint64_t stack_limit(void)
+{
+	struct limit_pair limit = {0, 0};
+
+	syscall4(__NR_prlimit64, 0, K_RLIMIT_STACK, 0, &limit);
+	return limit.soft < STACK_MOST ? limit.soft : STACK_MOST;
+}
+
+/* The kernel makes it grow to this page, and refuses the access: it is closed. */
+static void probe_stack(uint64_t page)
+{
+	uint8_t byte;
+
+	pages()->probes = true;
+	usercopy_direct(&byte, (const void *)page, 1);
+	pages()->probes = false;
+}
+
+/* It is to reach below the address. False: it does not, or may not. */
+static bool grow_stack(struct thread *thread, uint64_t address)
+{
+	uint64_t end = stack_start(), limit = stack_limit(), top = pages()->stack + PAGE, start = end;
+	uint64_t wanted = ((address < end ? address : end) & -PAGE) - GROWTH;
+	uint8_t resident;
+
+	if (top - address > limit) {
+		/* There it grew, or would, for the kernel sees less of it: once it is one mapping again that is right. */
+		thread->leaves_pages = LEAVES_FOR_STACK;
+		return false;
+	}
+	if (address < end)
+		probe_stack(address & -PAGE);
+	probe_stack(wanted);
+	while (!range_at(start - PAGE) && syscall3(__NR_mincore, start - PAGE, PAGE, &resident) == 0)
+		start -= PAGE;
+	if (start == end)
+		return false;
+	struct page_range grown = {.start = start, .end = end, .protection = K_PROT_READ | K_PROT_WRITE};
+	struct page_range *above = range_at(end);
+	begin_change();
+	if (above && above->start == end && is_alike(above, &grown))
+		above->start = start;
+	else
+		insert_range(grown);
+	begin_change();
+	protect(start, end, K_PROT_NONE);
+	return address >= start;
+}
+
+static bool is_below_stack(uint64_t address)
+{
+	return address < pages()->stack && pages()->stack - address < STACK_MOST && address < stack_start();
+}
+
+bool pages_is_closed(struct thread *thread, uint64_t address)
+{
+	if (!by_pages() || pages()->probes)
+		return false;
+	if (!range_at(address) && is_below_stack(address) && !grow_stack(thread, address))
 		return false;
 	const struct page_range *range = range_at(address);
-	if (!range && address < pages()->stack && address + STACK_MOST > pages()->stack) {
-		begin_change();
-		follow_stack();
-		begin_change();
-		range = range_at(address);
-		return range && range->fresh;
-	}
-
 	return range && range->protection && !range->fresh && !range->whole && !is_open(address & -PAGE);
 }
 
@@ -384,7 +454,8 @@ static void open_range(struct thread *thread, uint64_t here, struct page_range *
 		if (!is_open(page))
 			make_own(range, page);
 	}
-	protect(range->start, range->end, range->protection);
+	if (protect(range->start, range->end, range->protection) < 0)
+		stub_panic("a page cannot be opened at", range->start);
 	for (uint64_t page = range->start; page < range->end; page += PAGE) {
 		if (!is_open(page))
 			log_page(thread, here, page, range->stale);
@@ -397,16 +468,24 @@ static void open_page(struct thread *thread, uint64_t here, struct page_range *r
 	struct pages *p = pages();
 	int neighbours = is_open(page - PAGE) + is_open(page + PAGE);
 
-	if (!region_of(page, true) || p->lone + 2 * (1 - neighbours) > LONE_PAGES) {
+	if (range->start == page && page <= p->stack && page == stack_start()) {
+		grow_stack(thread, page);
+		range = range_at(page);
+	}
+
+	if (!region_of(page, true) || p->lone > LONE_FULL) {
 		open_range(thread, here, range);
 		return;
 	}
+	if (p->lone > LONE_MANY || p->region_count > REGIONS_MANY)
+		thread->leaves_pages = LEAVES_FOR_MAPPINGS;
 	make_own(range, page);
 	if (protect(page, page + PAGE, range->protection) < 0) {
 		open_range(thread, here, range);
 		return;
 	}
 	p->lone += 1 - neighbours;
+	p->opened++;
 	set_open(page, true);
 	log_page(thread, here, page, range->stale);
 }
@@ -415,6 +494,8 @@ void pages_open(struct thread *thread, uint64_t here, uint64_t address, uint64_t
 {
 	if (!by_pages() || !size || address + size < address)
 		return;
+	if (is_below_stack(address))
+		grow_stack(thread, address);
 	for (uint64_t page = address & -PAGE; page < address + size; page += PAGE) {
 		uint32_t n = first_behind(page);
 		if (n == memory()->page_range_count)
@@ -444,10 +525,9 @@ void pages_open_here(struct thread *thread, uint64_t address, uint64_t size)
 void pages_close(void)
 {
 	struct pages *p = pages();
-	uint32_t count = memory()->page_range_count;
 
 	begin_change();
-	follow_stack();
+	uint32_t count = memory()->page_range_count;
 	p->brk_most = p->brk;
 	for (uint32_t n = 0; n < count;) {
 		uint64_t start = p->ranges[n].start, end = start;
@@ -459,10 +539,21 @@ void pages_close(void)
 		if (n < count && p->ranges[n].whole)
 			n++;
 	}
+	merge_ranges();
 	memset(p->regions, 0, sizeof p->regions);
 	p->region_count = 0;
 	p->lone = 0;
+	p->opened = 0;
 	begin_change();
+}
+
+#define OPENED_MANY 8192
+
+bool pages_are_costly(uint64_t instructions)
+{
+	uint64_t opened = pages()->opened;
+
+	return opened > OPENED_MANY && opened * PAGE > instructions / 2;
 }
 
 void pages_end(void)
@@ -486,7 +577,12 @@ void pages_leave(struct thread *thread)
 
 	thread->leaves_pages = LEAVES_NOT;
 	settle_x87_pc(thread); /* all code is about to be translated anew */
+	uint32_t count = memory()->page_range_count;
 	pages_end();
+	for (uint32_t n = 0; n < count; n++) {
+		const struct page_range *range = &pages()->ranges[n];
+		memory_admit(thread, range->start, range->end, range->protection);
+	}
 	requeue_blocked(thread);
 	set_kernel_mask(thread->mask);
 	if (ask(thread, OP_COMPARE, why, position(thread), 0) != STATUS_OK)
@@ -725,9 +821,9 @@ static void after_remap(struct thread *thread, uint64_t here, const uint64_t arg
 	}
 	if (result == start) {
 		struct page_range grown = *range_at(start + (old < new ? old : new) - 1);
-		restore(thread, here, start, start + old);
 		remove_ranges(start + new, start + old);
 		forget_open(start + new, start + old);
+		restore(thread, here, start, start + old);
 		grown.start = start + old;
 		grown.end = start + new;
 		grown.fresh = 0;

@@ -975,6 +975,7 @@ static void record_native(struct thread *thread, const struct kernel_ucontext *c
 	        vectors ? (const void *)context->mcontext.fpstate : NULL);
 }
 
+#define PUSHED_MOST 8
 #define STACK_SLACK 16 /* pop has moved the stack pointer before it computes an address */
 
 /* While whole pages are logged: what the instruction may have written. */
@@ -987,7 +988,7 @@ static void log_natively_stored(struct thread *thread, uint64_t stack)
 		thread->forgets = 1;
 		return;
 	}
-	if (now < stack)
+	if (stack - now <= PUSHED_MOST)
 		pages_log(thread, position(thread), now, stack - now);
 	if (changes & STATE_STORES_AT)
 		pages_log(thread, position(thread), thread->slots[SLOT_ADDRESS] - STACK_SLACK,
@@ -1210,7 +1211,8 @@ static void handle_closed_page(struct thread *thread, uint64_t address, struct k
 		stub_panic("no record of code at", c->rip);
 	if (log_fits_page(thread)) {
 		pages_open(thread, position(thread) + (uint64_t)(int64_t)place.executed, address, 1);
-		return;
+		if (!thread->leaves_pages)
+			return;
 	}
 	bool trapping = thread->regs.flags & FLAG_TF;
 	registers_from_code(thread, c, &place);
@@ -1223,6 +1225,8 @@ static void handle_closed_page(struct thread *thread, uint64_t address, struct k
 	fix_fpstate_pc(c->fpstate);
 	pages_open(thread, position(thread), address, 1);
 	context_to_begin_again(thread, context);
+	if (thread->leaves_pages)
+		context->mcontext.rip = (uint64_t)fetched;
 }
 
 static void handle_asynchronous(
@@ -1389,7 +1393,8 @@ uint64_t handle_signal(int number, struct kernel_siginfo *siginfo, struct kernel
 	}
 	uint64_t recovery = fault ? recovery_of(rip) : 0;
 	if (fault && number == K_SIGSEGV && context->mcontext.trapno == TRAP_PAGE_FAULT &&
-	        pages_is_closed(siginfo->address))
+	        (pages_is_closed(thread, siginfo->address) ||
+	                (by_pages() && thread->leaves_pages == LEAVES_FOR_STACK && in_code(rip))))
 		handle_closed_page(thread, siginfo->address, context);
 	else if (debugged_takes(number, siginfo))
 		drop(thread, context);

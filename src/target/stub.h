@@ -372,6 +372,10 @@ long load_program(struct thread *thread, void *to, uint64_t from, size_t size);
 long store_program(struct thread *thread, uint64_t to, const void *from, size_t size);
 void surface(struct thread *thread);
 
+/* ---- memory.c, for pages.c ---- */
+/* The program has this memory: loads from it are about to be compared. */
+void memory_admit(struct thread *thread, uint64_t start, uint64_t end, uint32_t protection);
+
 /* ---- pages.c ---- */
 static inline bool by_pages(void)
 {
@@ -385,10 +389,12 @@ void pages_close(void);
 void pages_log_whole(struct thread *thread, uint64_t here);
 /* From here on loads are compared; a keyframe has to follow. The state is complete in thread.regs. */
 void pages_leave(struct thread *thread);
+/* Is more logged, for so many instructions since the keyframe, than comparing loads would be worth? */
+bool pages_are_costly(uint64_t instructions);
 /* Nobody logs pages any more: all are as the program has them. */
 void pages_end(void);
 /* Has the access at this address faulted because its page is closed? */
-bool pages_is_closed(uint64_t address);
+bool pages_is_closed(struct thread *thread, uint64_t address);
 bool pages_is_vdso(uint64_t address);
 /* Memory is about to be touched at `here`: what is closed of it is opened, and logged. */
 void pages_open(struct thread *thread, uint64_t here, uint64_t address, uint64_t size);
