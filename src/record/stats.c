@@ -19,6 +19,7 @@ void stats_print_pages(const struct space *space, FILE *file)
 {
 	static const char *const reasons[] = {
 	        [LEAVES_FOR_START] = "shared memory at the start",
+	        [LEAVES_FOR_FILE] = "a file that ends within its mapping",
 	        [LEAVES_FOR_CODE] = "code on a page that is written to",
 	        [LEAVES_FOR_INSTRUCTION] = "an instruction",
 	        [LEAVES_FOR_MAPPINGS] = "its many mappings",

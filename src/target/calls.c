@@ -1,9 +1,9 @@
 /*
  * What system calls do to the program's memory, while whole pages are logged (pages.c): what the kernel is
  * about to touch is opened before, or it would say EFAULT, and what it may have written is logged behind it.
- * More than it touches does no harm. A call that is not here, or that is asked for something that is not
- * here, ends the logging of whole pages before it is made: there everything is compared when it is loaded,
- * and nothing has to be known.
+ * Where that is was found before the call, which may overwrite what tells it. More than it touches does no
+ * harm. A call that is not here, or that is asked for something that is not here, ends the logging of whole
+ * pages before it is made: there everything is compared when it is loaded, and nothing has to be known.
  */
 #include "target/stub.h"
 
@@ -95,7 +95,7 @@ static const struct call calls[] = {
 	SIMPLE(setpriority), CALL(getcpu, O(0, 4), O(1, 4)), CALL(getrlimit, O(1, 16)), CALL(setrlimit, I(1, 16)),
 	CALL(prlimit64, I(2, 16), O(3, 16)), CALL(getrusage, O(1, 144)), CALL(times, O(0, 32)), CALL(uname, O(0, 390)),
 	CALL(sysinfo, O(0, 112)), CALL(getrandom, RB(0, 1, 1)), SIMPLE(personality), SIMPLE(membarrier),
-	SIMPLE(pidfd_open), CALL(rt_sigaction, I(1, 32), O(2, 32)), CALL(rt_sigprocmask, I(1, 8), O(2, 8)),
+	SIMPLE(pidfd_open), CALL(capget, B(0, 8), O(1, 24)), CALL(capset, I(0, 8), I(1, 24)), CALL(rt_sigaction, I(1, 32), O(2, 32)), CALL(rt_sigprocmask, I(1, 8), O(2, 8)),
 	CALL(rt_sigpending, O(0, 8)), CALL(rt_sigsuspend, I(0, 8)), CALL(rt_sigtimedwait, I(0, 8), O(1, 128), I(2, 16)),
 	CALL(rt_sigqueueinfo, I(2, 128)), CALL(rt_tgsigqueueinfo, I(3, 128)), CALL(sigaltstack, I(0, 24), O(1, 24)),
 	CALL(signalfd4, I(1, 8)), SIMPLE(rt_sigreturn), SIMPLE(kill), SIMPLE(tkill), SIMPLE(tgkill), SIMPLE(pause),
@@ -124,28 +124,34 @@ struct message {
 	uint64_t name, name_size, vectors, count, control, control_size, flags;
 };
 
-/* One call: before it what is touched is opened, behind it what may be written is logged. */
+/* One call, which is about to be made. */
 struct making {
 	struct thread *thread;
 	uint64_t here;
 	uint64_t arguments[6];
-	uint64_t result;
-	bool done;
 	bool known; /* so far */
 };
 
-static void touch_bytes(struct making *m, uint64_t address, uint64_t size, bool writes)
+static void touch_as(struct making *m, uint64_t address, uint64_t size, enum written written, uint32_t unit)
 {
+	struct call_writes *writes = pages_writes();
+
 	if (!address || !size)
 		return;
-	if (size > AT_ONCE)
+	if (size > AT_ONCE || (written != WRITTEN_NOT && writes->count == MOST_WRITES)) {
 		m->known = false;
-	else if (!m->done) {
-		pages_open(m->thread, m->here, address, size);
-		if (writes)
-			pages_keep(address, size);
-	} else if (writes)
-		pages_log(m->thread, m->here, address, size);
+		return;
+	}
+	pages_open(m->thread, m->here, address, size);
+	if (written == WRITTEN_NOT)
+		return;
+	pages_keep(address, size);
+	writes->items[writes->count++] = (struct call_write){address, size, written, unit};
+}
+
+static void touch_bytes(struct making *m, uint64_t address, uint64_t size, bool writes)
+{
+	touch_as(m, address, size, writes ? WRITTEN_ANYHOW : WRITTEN_NOT, 1);
 }
 
 static bool get(struct making *m, void *to, uint64_t address, uint64_t size)
@@ -185,7 +191,6 @@ static uint64_t least(uint64_t a, uint64_t b)
 
 static void touch_vectors(struct making *m, uint64_t address, uint64_t count, bool writes)
 {
-	uint64_t left = m->done && !is_error(m->result) ? m->result : 0;
 	struct vector vector;
 
 	if (count > MOST_VECTORS)
@@ -193,10 +198,7 @@ static void touch_vectors(struct making *m, uint64_t address, uint64_t count, bo
 	for (uint64_t i = 0; m->known && i < count; i++) {
 		if (!get(m, &vector, address + i * sizeof vector, sizeof vector))
 			return;
-		uint64_t size =
-		        m->done && m->result != (uint64_t)-K_EFAULT ? least(vector.size, left) : vector.size;
-		touch_bytes(m, vector.base, size, writes);
-		left -= least(size, left);
+		touch_as(m, vector.base, vector.size, writes ? WRITTEN_IN_TURN : WRITTEN_NOT, 1);
 	}
 }
 
@@ -216,10 +218,10 @@ static void touch_sized(struct making *m, uint64_t address, uint64_t size_at)
 {
 	int32_t size;
 
-	/* Behind the call it is another; nobody gave more than this for an address, or an option. */
 	if (!get(m, &size, size_at, sizeof size))
 		return;
-	touch_bytes(m, address, m->done ? least((uint32_t)size, 256) : (uint32_t)size, true);
+	if (size > 0)
+		touch_bytes(m, address, (uint32_t)size, true);
 	touch_bytes(m, size_at, sizeof size, true);
 }
 
@@ -227,7 +229,6 @@ static void touch_argument(struct making *m, const struct touched *touched)
 {
 	uint64_t address = m->arguments[touched->argument], by = m->arguments[touched->by];
 	uint64_t size = by > AT_ONCE ? AT_ONCE + 1 : by * touched->size, set[2];
-	bool failed = is_error(m->result);
 
 	switch ((enum what)touched->what) {
 	case TEXT:
@@ -247,10 +248,7 @@ static void touch_argument(struct making *m, const struct touched *touched)
 		touch_bytes(m, address, size, touched->what != IN_BY);
 		break;
 	case RESULT_BY:
-		if (m->done && failed && m->result != (uint64_t)-K_EFAULT)
-			break;
-		touch_bytes(
-		        m, address, m->done && !failed ? least(size, m->result * touched->size) : size, true);
+		touch_as(m, address, size, WRITTEN_BY_RESULT, touched->size);
 		break;
 	case SIZED:
 		touch_sized(m, address, by);
@@ -286,11 +284,11 @@ static bool ioctl_is_known(struct making *m)
 	case 0x5402: /* TCSETS, TCSETSW, TCSETSF */
 	case 0x5403:
 	case 0x5404:
-		touch_bytes(m, address, 36, m->arguments[1] == 0x5401);
+		touch_bytes(m, address, 36, (uint32_t)m->arguments[1] == 0x5401);
 		return true;
 	case 0x5413: /* TIOCGWINSZ, TIOCSWINSZ */
 	case 0x5414:
-		touch_bytes(m, address, 8, m->arguments[1] == 0x5413);
+		touch_bytes(m, address, 8, (uint32_t)m->arguments[1] == 0x5413);
 		return true;
 	case 0x540f: /* TIOCGPGRP, TIOCSPGRP, FIONREAD, FIONBIO, TIOCGSID */
 	case 0x5410:
@@ -313,7 +311,7 @@ static bool ioctl_is_known(struct making *m)
 
 static bool fcntl_is_known(struct making *m)
 {
-	uint64_t command = m->arguments[1];
+	uint32_t command = (uint32_t)m->arguments[1];
 
 	if ((command >= 5 && command <= 7) || (command >= 36 && command <= 38)) { /* locks */
 		touch_bytes(m, m->arguments[2], 32, true);
@@ -327,7 +325,10 @@ static bool prctl_is_known(struct making *m)
 	switch ((uint32_t)m->arguments[0]) {
 	case 15: /* PR_SET_NAME, PR_GET_NAME */
 	case 16:
-		touch_bytes(m, m->arguments[1], 16, m->arguments[0] == 16);
+		touch_bytes(m, m->arguments[1], 16, (uint32_t)m->arguments[0] == 16);
+		return true;
+	case 0x53564d41: /* PR_SET_VMA: a name */
+		touch_text(m, m->arguments[4]);
 		return true;
 	case 1: /* PR_SET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_DUMPABLE, PR_GET_KEEPCAPS, PR_SET_KEEPCAPS */
 	case 3:
@@ -345,7 +346,7 @@ static bool prctl_is_known(struct making *m)
 
 static bool futex_is_known(struct making *m)
 {
-	uint64_t command = m->arguments[1] & 0x7f;
+	uint32_t command = (uint32_t)m->arguments[1] & 0x7f;
 
 	touch_bytes(m, m->arguments[0], 4, false);
 	if (command == 0 || command == 9) /* FUTEX_WAIT, FUTEX_WAIT_BITSET */
@@ -353,27 +354,62 @@ static bool futex_is_known(struct making *m)
 	return command == 0 || command == 1 || command == 9 || command == 10;
 }
 
-/* Whoever looks at its own mappings would see ours. */
-static bool shows_memory(struct making *m, uint64_t address)
+static bool ends_with_name(const char *path, unsigned last)
 {
 	static const char names[][16] = {
 	        "maps", "smaps", "smaps_rollup", "pagemap", "mem", "numa_maps", "clear_refs"};
-	char path[64] = {0};
-	unsigned last = 0;
 
-	if (m->done || !address)
-		return false;
-	for (unsigned i = 0; i < sizeof path - 1 && read_program(&path[i], address + i, 1) == 0 && path[i];
-	        i++)
-		last = path[i] == '/' ? i + 1 : last;
 	for (unsigned n = 0; n < sizeof names / sizeof *names; n++) {
 		unsigned i = 0;
 		while (names[n][i] && names[n][i] == path[last + i])
 			i++;
 		if (!names[n][i] && !path[last + i])
-			return path[0] != '/' || (path[1] == 'p' && path[2] == 'r' && path[3] == 'o' && path[4] == 'c');
+			return true;
 	}
 	return false;
+}
+
+/* Whoever looks at its own mappings would see ours. */
+static bool shows_memory(uint64_t address)
+{
+	char path[64] = {0};
+	unsigned last = 0;
+	bool of_processes = false;
+
+	if (!address)
+		return false;
+	for (unsigned i = 0; i < sizeof path - 1 && read_program(&path[i], address + i, 1) == 0 && path[i];
+	        i++) {
+		last = path[i] == '/' ? i + 1 : last;
+		of_processes |= i >= 4 && path[i] == '/' && path[i - 1] == 'c' && path[i - 2] == 'o' &&
+		                path[i - 3] == 'r' && path[i - 4] == 'p';
+	}
+	return ends_with_name(path, last) && (path[0] != '/' || of_processes);
+}
+
+/* What an option leads to may have pointers in it, or memory mapped. */
+static bool option_is_known(const uint64_t *a)
+{
+	uint32_t level = (uint32_t)a[1], option = (uint32_t)a[2];
+
+	switch (level) {
+	case 0: /* IPPROTO_IP, IPPROTO_UDP, IPPROTO_IPV6; from 64 on there are tables of filters */
+	case 17:
+	case 41:
+		return option < 64;
+	case 1: /* SOL_SOCKET; SO_ATTACH_FILTER or SO_GET_FILTER, SO_ATTACH_REUSEPORT_CBPF */
+		return option != 26 && option != 51;
+	case 6: /* IPPROTO_TCP; TCP_ZEROCOPY_RECEIVE */
+		return option != 35;
+	default:
+		return false;
+	}
+}
+
+/* What is closed does not count for the limit on data. */
+static bool limit_is_known(uint64_t resource, uint64_t wanted)
+{
+	return !wanted || (uint32_t)resource != K_RLIMIT_DATA;
 }
 
 #define CLONE_CHILD_SETTID 0x1000000ul
@@ -391,7 +427,9 @@ static bool clone_is_known(struct making *m)
 	return true;
 }
 
-#define ADVICE_KNOWN ((1ul << 5) - 1 + (3ul << 10) + (15ul << 12) + (3ul << 16) + (3ul << 20))
+/* Up to MADV_DONTNEED; MADV_MERGEABLE to MADV_NOHUGEPAGE, MADV_DONTDUMP and its contrary, MADV_COLD,
+ * MADV_PAGEOUT. */
+#define ADVICE_KNOWN ((1ul << 5) - 1 + (15ul << 12) + (3ul << 16) + (3ul << 20))
 
 static bool depends_on_number(struct making *m, uint64_t number)
 {
@@ -404,26 +442,33 @@ static bool depends_on_number(struct making *m, uint64_t number)
 		return fcntl_is_known(m);
 	case __NR_prctl:
 		return prctl_is_known(m);
-	case __NR_arch_prctl:
-		if (a[0] == 0x1003 || a[0] == 0x1004) /* ARCH_GET_FS, ARCH_GET_GS */
+	case __NR_arch_prctl: /* ARCH_SET_GS, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS */
+		if ((uint32_t)a[0] == 0x1003 || (uint32_t)a[0] == 0x1004)
 			touch_bytes(m, a[1], 8, true);
-		return true;
+		return (uint32_t)a[0] >= 0x1001 && (uint32_t)a[0] <= 0x1004;
+	case __NR_setsockopt:
+	case __NR_getsockopt:
+		return option_is_known(a);
+	case __NR_setrlimit:
+		return limit_is_known(a[0], a[1]);
+	case __NR_prlimit64:
+		return limit_is_known(a[1], a[2]);
 	case __NR_futex:
 		return futex_is_known(m);
 	case __NR_clone:
 		return clone_is_known(m);
 	case __NR_mmap:
-		return m->done || pages_may_map(m->thread, a);
+		return pages_may_map(m->thread, a);
 	case __NR_mprotect:
-		return !(a[2] & ~7ul);
+		return !(a[2] & ~7ul) && pages_may_protect(a);
 	case __NR_madvise:
 		return a[2] < 64 && ADVICE_KNOWN >> a[2] & 1;
 	case __NR_mremap:
 		return !(a[3] & K_MREMAP_DONTUNMAP) && a[1];
 	case __NR_open:
-		return !shows_memory(m, a[0]);
+		return !shows_memory(a[0]);
 	case __NR_openat:
-		return !shows_memory(m, a[1]);
+		return !shows_memory(a[1]);
 	default:
 		return true;
 	}
@@ -456,15 +501,36 @@ bool calls_prepare(struct thread *thread, const struct registers *call, uint64_t
 	return make(&m, call->gpr[RAX]);
 }
 
+/* How much of it the call may have written. */
+static uint64_t written_size(const struct call_write *write, uint64_t result, uint64_t *left)
+{
+	bool failed = is_error(result), partly = result == (uint64_t)-K_EFAULT;
+	uint64_t size = write->size;
+
+	switch (write->written) {
+	case WRITTEN_BY_RESULT:
+		return failed ? (partly ? size : 0) : least(size, least(result, AT_ONCE) * write->unit);
+	case WRITTEN_IN_TURN:
+		if (!partly)
+			size = least(size, *left);
+		*left -= least(size, *left);
+		return size;
+	default:
+		return size;
+	}
+}
+
 void calls_done(struct thread *thread, const struct registers *call, uint64_t here)
 {
 	struct making m = making_of(thread, call, here);
-	uint64_t number = call->gpr[RAX];
+	uint64_t number = call->gpr[RAX], result = thread->regs.gpr[RAX],
+	         left = is_error(result) ? 0 : result;
+	struct call_writes *writes = pages_writes();
 
-	m.result = thread->regs.gpr[RAX];
-	m.done = true;
-	pages_mapped(thread, here, number, m.arguments, m.result);
-	make(&m, number);
+	pages_mapped(thread, here, number, m.arguments, result);
+	for (uint32_t i = 0; i < writes->count; i++)
+		pages_log(thread, here, writes->items[i].address,
+		        written_size(&writes->items[i], result, &left));
 	pages_forget_kept();
 	pages_log_written(thread, here);
 }

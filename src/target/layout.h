@@ -247,12 +247,13 @@ struct signal_action {
 enum leaving_pages {
 	LEAVES_NOT,
 	LEAVES_FOR_START, /* there is memory, at the start, that others change, or too much to note */
+	LEAVES_FOR_FILE,  /* a mapped file is shorter than its mapping */
 	LEAVES_FOR_CODE,  /* it writes to pages with code */
 	LEAVES_FOR_INSTRUCTION,
 	LEAVES_FOR_MAPPINGS, /* there are too many */
 	LEAVES_FOR_SIZE,     /* it touches so many pages for a moment that lines are better */
 	LEAVES_FOR_SIGNAL,
-	LEAVES_FOR_STACK, /* it is at its limit */
+	LEAVES_FOR_STACK,          /* it is at its limit */
 	LEAVES_FOR_CALL = 0x10000, /* and its number */
 };
 
@@ -263,6 +264,7 @@ struct page_range {
 	uint8_t fresh;       /* all of it is open; else what was opened since the keyframe is */
 	uint8_t stale;       /* replay may have anything there */
 	uint8_t file;        /* of a file */
+	uint8_t shared;      /* which can be read only */
 	uint8_t copied;      /* of one that may change: what is opened becomes the process's own */
 	uint8_t whole;       /* never closed, logged at each keyframe: the vdso */
 };
@@ -363,10 +365,11 @@ enum operation {
 	                  code cache -> its number, is it recorded? */
 	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that
 	                */
-	OP_COMPARE,    /* enum leaving_pages, position: loads are to be compared from now on: translate anew for that */
-	OP_LOG,        /* thread number, LOG_*: take what is in its log */
-	OP_CLEAR,      /* start, end: make memory there zeros, for a process that may not make system calls */
-	OP_TIME,       /* -> CLOCK_REALTIME and CLOCK_MONOTONIC in ns, for the same */
+	OP_COMPARE, /* enum leaving_pages, position: loads are to be compared from now on: translate anew for
+	               that */
+	OP_LOG,     /* thread number, LOG_*: take what is in its log */
+	OP_CLEAR,   /* start, end: make memory there zeros, for a process that may not make system calls */
+	OP_TIME,    /* -> CLOCK_REALTIME and CLOCK_MONOTONIC in ns, for the same */
 	OP_SAVE, /* SAVE_PROGRAM, address of a text; or number of a system call with its first argument in the
 	            high half, second and third argument */
 	OP_HELD, /* HELD_*, signal: it stands between two instructions -> HELD_GO, HELD_STEP */

@@ -30,7 +30,8 @@
 /* Where there are more it is time to compare loads; until that is so there is room for some. */
 #define REGIONS_MANY (REGIONS / 2)
 #define REGIONS_FULL (REGIONS / 4 * 3)
-#define LONE_MANY    8192 /* open ones without open neighbours: each makes two mappings more, which are limited, */
+#define LONE_MANY                                                                                            \
+	8192 /* open ones without open neighbours: each makes two mappings more, which are limited, */
 #define LONE_FULL    12288
 #define MAPS_CHUNK   4096
 #define LINE_MAXIMUM 512
@@ -54,11 +55,12 @@ struct kept {
 struct pages {
 	uint32_t region_count;
 	int32_t lone;
-	uint64_t opened; /* pages, since the keyframe */
+	uint64_t opened;        /* pages, since the keyframe */
 	uint64_t brk, brk_most; /* the end of the heap, and where it was at most since the keyframe */
 	struct range vdso;
 	uint64_t stack; /* its last page */
 	bool probes;    /* see probe_stack */
+	struct call_writes writes;
 	uint32_t kept_count;
 	struct kept kept[KEPT];
 	struct page_range ranges[RANGES];
@@ -215,8 +217,8 @@ static long protect(uint64_t start, uint64_t end, uint32_t protection)
 	return start < end ? syscall3(__NR_mprotect, start, end - start, protection) : 0;
 }
 
-/* What is closed of the range is without access again, and what is open as the program has it. False: there are too
- * many mappings for that. */
+/* What is closed of the range is without access again, and what is open as the program has it. False: there
+ * are too many mappings for that. */
 static bool close_rest(const struct page_range *range)
 {
 	uint64_t from = range->start, page;
@@ -235,7 +237,7 @@ static bool close_rest(const struct page_range *range)
 static bool is_alike(const struct page_range *a, const struct page_range *b)
 {
 	return a->protection == b->protection && a->fresh == b->fresh && a->stale == b->stale &&
-	       a->file == b->file && a->copied == b->copied && a->whole == b->whole;
+	       a->file == b->file && a->shared == b->shared && a->copied == b->copied && a->whole == b->whole;
 }
 
 /* One for those that touch and are alike. */
@@ -245,7 +247,8 @@ static void merge_ranges(void)
 	uint32_t count = 0;
 
 	for (uint32_t n = 0; n < memory()->page_range_count; n++) {
-		if (count && ranges[count - 1].end == ranges[n].start && is_alike(&ranges[count - 1], &ranges[n]))
+		if (count && ranges[count - 1].end == ranges[n].start &&
+		        is_alike(&ranges[count - 1], &ranges[n]))
 			ranges[count - 1].end = ranges[n].end;
 		else
 			ranges[count++] = ranges[n];
@@ -256,9 +259,9 @@ static void merge_ranges(void)
 /* ---- the stack ---- */
 
 /*
- * The kernel lets the stack grow, downwards, to any address that is accessed within the limit, and tells nobody:
- * what is new has the protection of the lowest page. So that one is always closed. It counts for the limit what
- * is of one mapping only, of which closed pages make several: so we count.
+ * The kernel lets the stack grow, downwards, to any address that is accessed within the limit, and tells
+ * nobody: what is new has the protection of the lowest page. So that one is always closed. It counts for the
+ * limit what is of one mapping only, of which closed pages make several: so we count.
  */
 #define K_RLIMIT_STACK 3
 #define STACK_MOST     (1ul << 33)
@@ -300,7 +303,8 @@ static bool grow_stack(struct thread *thread, uint64_t address)
 	uint8_t resident;
 
 	if (top - address > limit) {
-		/* There it grew, or would, for the kernel sees less of it: once it is one mapping again that is right. */
+		/* There it grew, or would, for the kernel sees less of it: once it is one mapping again that
+		 * is right. */
 		thread->leaves_pages = LEAVES_FOR_STACK;
 		return false;
 	}
@@ -345,14 +349,17 @@ bool pages_is_vdso(uint64_t address)
 
 /* ---- what is logged ---- */
 
+/* A page behind the end of a file cannot be read, until that grows: then loads have to be compared. */
 static void log_page(struct thread *thread, uint64_t here, uint64_t page, bool stale)
 {
 	uint64_t words[WORDS];
 
 	for (uint64_t line = page; thread->log && line < page + PAGE; line += LINE) {
 		uint8_t mask = 0;
-		if (load_line(words, (const void *)line) < 0)
-			return; /* behind the end of a file */
+		if (load_line(words, (const void *)line) < 0) {
+			thread->leaves_pages = LEAVES_FOR_FILE;
+			return;
+		}
 		for (unsigned i = 0; i < WORDS; i++)
 			mask |= (uint8_t)((stale || words[i]) << i);
 		if (mask)
@@ -377,7 +384,12 @@ void pages_keep(uint64_t address, uint64_t size)
 void pages_forget_kept(void)
 {
 	if (by_pages())
-		pages()->kept_count = 0;
+		pages()->kept_count = pages()->writes.count = 0;
+}
+
+struct call_writes *pages_writes(void)
+{
+	return &pages()->writes;
 }
 
 static const struct kept *kept_at(uint64_t address)
@@ -601,12 +613,17 @@ static bool begins_with(const char *text, const char *start)
 /* Is what lies at the path never written to? */
 static bool is_immutable(const char *path)
 {
-	return begins_with(path, IMMUTABLE);
+	return begins_with(path, "/etc/ld.so.cache") ||
+	       (begins_with(path, IMMUTABLE) && !begins_with(path, IMMUTABLE "local/") &&
+	               !begins_with(path, IMMUTABLE "src/"));
 }
+
+#define K_F_GETFL   3
+#define K_O_ACCMODE 3
 
 static bool is_immutable_file(struct thread *thread, uint64_t fd)
 {
-	char link[40] = "/proc/self/fd/", path[sizeof IMMUTABLE] = {0};
+	char link[40] = "/proc/self/fd/", path[32] = {0};
 	unsigned at = 14;
 	char digits[20];
 	unsigned count = 0;
@@ -616,12 +633,22 @@ static bool is_immutable_file(struct thread *thread, uint64_t fd)
 	while (count)
 		link[at++] = digits[--count];
 	link[at] = 0;
-	return (int32_t)fd >= 0 &&
-	       own_call3(thread, __NR_readlink, link, path, sizeof path - 1) == sizeof path - 1 &&
-	       is_immutable(path);
+	/* Who has it to write to it may do so. */
+	return (int32_t)fd >= 0 && (own_call2(thread, __NR_fcntl, fd, K_F_GETFL) & K_O_ACCMODE) == 0 &&
+	       own_call3(thread, __NR_readlink, link, path, sizeof path - 1) > 0 && is_immutable(path);
+}
+
+/* A program or library, which nobody changes in its place. */
+static bool is_image(struct thread *thread, uint64_t fd)
+{
+	uint8_t magic[4] = {0};
+
+	return own_call4(thread, __NR_pread64, fd, magic, sizeof magic, 0) == sizeof magic &&
+	       magic[0] == 0x7f && magic[1] == 'E' && magic[2] == 'L' && magic[3] == 'F';
 }
 
 #define K_MAP_GROWSDOWN 0x100
+#define K_MAP_LOCKED    0x2000
 #define K_MAP_HUGETLB   0x40000
 #define MAP_KIND        0xf
 
@@ -629,13 +656,40 @@ bool pages_may_map(struct thread *thread, const uint64_t arguments[6])
 {
 	uint64_t protection = arguments[2], flags = arguments[3];
 
-	if (flags & (K_MAP_GROWSDOWN | K_MAP_HUGETLB) ||
+	if (flags & (K_MAP_GROWSDOWN | K_MAP_HUGETLB | K_MAP_LOCKED) ||
 	        (flags & K_MAP_ANONYMOUS && protection & K_PROT_EXEC))
 		return false;
+	/* What others write to a file is seen, or not, as long as a page is not the program's own. */
 	if ((flags & MAP_KIND) == K_MAP_PRIVATE)
-		return true;
+		return flags & K_MAP_ANONYMOUS || is_immutable_file(thread, arguments[4]) ||
+		       is_image(thread, arguments[4]);
 	return !(flags & K_MAP_ANONYMOUS) && !(protection & K_PROT_WRITE) &&
 	       is_immutable_file(thread, arguments[4]);
+}
+
+/* It fails half-way where a mapping may not be written to, and what it has done until then is not known. */
+bool pages_may_protect(const uint64_t arguments[6])
+{
+	uint64_t start = arguments[0], end = start + arguments[1];
+
+	for (uint32_t n = first_behind(start); n < memory()->page_range_count; n++) {
+		const struct page_range *range = &pages()->ranges[n];
+		if (range->start >= end)
+			break;
+		if (range->shared && arguments[2] & K_PROT_WRITE)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Of pages that are opened one by one the kernel makes one mapping again only if all have been parts of one
+ * when the first of them was written to.
+ */
+static void make_mergeable(uint64_t start, uint32_t protection)
+{
+	if (protection & K_PROT_WRITE)
+		probe_write((void *)start, 1);
 }
 
 static void map(struct thread *thread, const uint64_t arguments[6], uint64_t start, uint64_t end)
@@ -649,9 +703,12 @@ static void map(struct thread *thread, const uint64_t arguments[6], uint64_t sta
 	        .protection = (uint32_t)arguments[2] & 7,
 	        .fresh = anonymous,
 	        .file = !anonymous,
+	        .shared = (arguments[3] & MAP_KIND) != K_MAP_PRIVATE,
 	        .copied = !anonymous && !is_immutable_file(thread, arguments[4])});
 	if (!anonymous)
 		protect(start, end, K_PROT_NONE);
+	else
+		make_mergeable(start, (uint32_t)arguments[2]);
 }
 
 /* The kernel has changed the protection of whole ranges, closed pages or not: these are closed again. */
@@ -688,14 +745,16 @@ static void change_protection(
 		if (range->start >= end)
 			break;
 		range->protection = protection & 7;
+		if (range->fresh && !range->file)
+			make_mergeable(range->start, protection);
 	}
 	restore(thread, here, start, end);
 }
 
-/* What comes before a hole the kernel has changed when it finds that; whatever else it may have done before it failed is
- * undone. */
-static void fail_to_protect(
-        struct thread *thread, uint64_t here, uint64_t start, uint64_t end, uint32_t protection, uint64_t result)
+/* What comes before a hole the kernel has changed when it finds that; whatever else it may have done before
+ * it failed is undone. */
+static void fail_to_protect(struct thread *thread, uint64_t here, uint64_t start, uint64_t end,
+        uint32_t protection, uint64_t result)
 {
 	uint64_t hole = start & (PAGE - 1) ? start : first_hole(start, end);
 
@@ -810,7 +869,6 @@ static void after_remap(struct thread *thread, uint64_t here, const uint64_t arg
 {
 	uint64_t start = arguments[0], old = (arguments[1] + PAGE - 1) & -PAGE,
 	         new = (arguments[2] + PAGE - 1) & -PAGE;
-	const struct page_range *range;
 
 	if (is_error(result)) {
 		if (arguments[3] & K_MREMAP_FIXED && !(arguments[4] & (PAGE - 1)))
@@ -836,21 +894,25 @@ static void after_remap(struct thread *thread, uint64_t here, const uint64_t arg
 	}
 	remove_ranges(result, result + new);
 	forget_open(result, result + new);
-	while ((range = range_at(start)) && range->start < start + old && new) {
-		uint64_t size = range->end - range->start;
-		bool last = range->end >= start + old || size >= new;
-		move_pages(*range, result, last ? new : size);
-		start += size;
-		old -= size;
-		result += size;
-		new -= last ? new : size;
+	/* There may be holes between them. */
+	for (uint64_t at = start, end = start + old; at < end;) {
+		uint32_t n = first_behind(at);
+		if (n == memory()->page_range_count || pages()->ranges[n].start >= end)
+			break;
+		struct page_range from = pages()->ranges[n];
+		uint64_t offset = from.start - start, size = from.end - from.start;
+		if (offset >= new)
+			break;
+		move_pages(
+		        from, result + offset, from.end == end || offset + size > new ? new - offset : size);
+		at = from.end;
 	}
 	remove_ranges(start, start + old); /* it was made smaller on the way */
 	forget_open(start, start + old);
 }
 
-void pages_mapped(struct thread *thread, uint64_t here, uint64_t number, const uint64_t arguments[6],
-        uint64_t result)
+void pages_mapped(
+        struct thread *thread, uint64_t here, uint64_t number, const uint64_t arguments[6], uint64_t result)
 {
 	uint64_t start = arguments[0], end = start + ((arguments[1] + PAGE - 1) & -PAGE);
 
@@ -879,8 +941,7 @@ void pages_mapped(struct thread *thread, uint64_t here, uint64_t number, const u
 			change_protection(thread, here, start, end, (uint32_t)arguments[2]);
 		break;
 	case __NR_madvise:
-		if (arguments[2] == K_MADV_DONTNEED && !(start & (PAGE - 1)) &&
-		        (!is_error(result) || result == (uint64_t)-K_ENOMEM))
+		if (arguments[2] == K_MADV_DONTNEED && !(start & (PAGE - 1)))
 			discard(start, end, is_error(result));
 		break;
 	}
@@ -965,7 +1026,8 @@ void pages_start(struct thread *thread)
 	if (!info()->pages)
 		return;
 	memory()->page_ranges = (uint64_t)pages()->ranges;
-	if (place.end - place.start < sizeof(struct pages) || !read_maps(thread)) {
+	if (place.end - place.start < sizeof(struct pages) ||
+	        process()->memory.limits[LIMIT_DATA].own.soft != UINT64_MAX || !read_maps(thread)) {
 		memory()->page_range_count = 0;
 		if (ask(thread, OP_COMPARE, LEAVES_FOR_START, 0, 0) != STATUS_OK)
 			stub_panic("cannot compare loads, error", 0);

@@ -1341,7 +1341,8 @@ static void keep_back(struct thread *thread, int number, const struct kernel_sig
 	uint64_t bit = SIGBIT(number);
 
 	if (by_pages() && (bit & (SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS))))
-		thread->leaves_pages = LEAVES_FOR_SIGNAL; /* before anybody can look; these must not be blocked until then */
+		thread->leaves_pages =
+		        LEAVES_FOR_SIGNAL; /* before anybody can look; these must not be blocked until then */
 	if (process()->seccomp || thread->stepping || thread->probing || thread->leaves_pages ||
 	        (needed_always() & bit)) {
 		hold(thread, number, siginfo);

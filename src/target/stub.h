@@ -407,16 +407,35 @@ void pages_note_written(struct thread *thread, uint64_t address, uint64_t size);
 /* which is logged from `here` on. */
 void pages_log_written(struct thread *thread, uint64_t here);
 void pages_log(struct thread *thread, uint64_t here, uint64_t address, uint64_t size);
-/* A call is about to write there, if it is open: what is not changed is not logged. Until pages_forget_kept. */
+/* A call is about to write there, if it is open: what is not changed is not logged. Until pages_forget_kept.
+ */
 void pages_keep(uint64_t address, uint64_t size);
 void pages_forget_kept(void);
 /* Mappings change by a call: before mremap, and behind any. */
 void pages_before_remap(uint64_t start, uint64_t end);
 bool pages_may_map(struct thread *thread, const uint64_t arguments[6]);
-void pages_mapped(struct thread *thread, uint64_t here, uint64_t number, const uint64_t arguments[6],
-        uint64_t result);
+bool pages_may_protect(const uint64_t arguments[6]);
+void pages_mapped(
+        struct thread *thread, uint64_t here, uint64_t number, const uint64_t arguments[6], uint64_t result);
 
 /* ---- calls.c ---- */
+enum written { WRITTEN_NOT, WRITTEN_ANYHOW, WRITTEN_BY_RESULT, WRITTEN_IN_TURN };
+
+/* What a call may write, as it was found before it; with pages_forget_kept it is forgotten. */
+struct call_write {
+	uint64_t address, size;
+	enum written written;
+	uint32_t unit; /* of the result */
+};
+
+#define MOST_WRITES 80
+
+struct call_writes {
+	uint32_t count;
+	struct call_write items[MOST_WRITES];
+};
+struct call_writes *pages_writes(void);
+
 /* The kernel may touch what it is about to touch; false: nobody knows what that is. */
 bool calls_prepare(struct thread *thread, const struct registers *call, uint64_t here);
 /* What it has written is logged. */

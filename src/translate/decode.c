@@ -987,7 +987,8 @@ static unsigned state_changes(const struct instruction *instruction, const Zydis
 		bool plain = operand->encoding == ZYDIS_OPERAND_ENCODING_MODRM_RM && instruction->is_memory &&
 		             operand->mem.type == ZYDIS_MEMOP_TYPE_MEM && !instruction->bit_string &&
 		             operand->size / 8 <= STATE_MOST_BYTES;
-		stores = plain && !stores ? STATE_STORES_AT | operand->size / 8u << STATE_BYTES_SHIFT : STATE_STORES;
+		stores = plain && !stores ? STATE_STORES_AT | operand->size / 8u << STATE_BYTES_SHIFT
+		                          : STATE_STORES;
 	}
 	return vectors | stores;
 }
@@ -1072,7 +1073,8 @@ static void classify_recorded(struct instruction *instruction, const ZydisDecode
 	}
 	/* Selectors are the system's, and loading one changes a base. */
 	if (instruction->kind == KIND_PLAIN && names_segment(zydis, operands)) {
-		set_emulated(instruction, EMULATE_STATE, state_changes(instruction, zydis, operands) & ~STATE_VECTORS);
+		set_emulated(instruction, EMULATE_STATE,
+		        state_changes(instruction, zydis, operands) & ~STATE_VECTORS);
 		return;
 	}
 	if (instruction->kind != KIND_PLAIN || touches_no_data(zydis))

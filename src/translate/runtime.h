@@ -212,18 +212,17 @@
 #define EMULATE_VSYSCALL 10 /* a function of the vsyscall page: pc says which */
 #define EMULATE_RESULT                                                                                       \
 	11 /* gives something else next time: argument: RESULT_* | register << 4 | width << 8 */
-#define EMULATE_STATE                                                                                        \
-	12 /* executed natively; the log has the registers it left. Argument: STATE_* */
+#define EMULATE_STATE    12 /* executed natively; the log has the registers it left. Argument: STATE_* */
 #define EMULATE_STRING   13 /* movs, stos, lods, cmps, scas: argument: STRING_* */
 #define EMULATE_ATOMIC   14 /* a locked instruction on SLOT_ADDRESS: argument: ATOMIC_* */
 #define EMULATE_WRFSBASE 15 /* argument: register | width in bytes << 4 */
 #define EMULATE_PUSHF    16 /* argument: operand size in bytes (2 or 8); only while recording */
 #define EMULATE_RESTORE                                                                                      \
-	17 /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording                   \
-	    */
-#define STATE_VECTORS    1  /* vector state changes, too, */
-#define STATE_STORES     2  /* and memory: anywhere, */
-#define STATE_STORES_AT  4  /* or at SLOT_ADDRESS, so many bytes; else at most below the stack pointer */
+	17                  /* fxrstor, xrstor from SLOT_ADDRESS; argument: RESTORE_*; only while recording  \
+	                     */
+#define STATE_VECTORS     1 /* vector state changes, too, */
+#define STATE_STORES      2 /* and memory: anywhere, */
+#define STATE_STORES_AT   4 /* or at SLOT_ADDRESS, so many bytes; else at most below the stack pointer */
 #define STATE_BYTES_SHIFT 3
 #define STATE_MOST_BYTES  0xff
 #define EMULATE_GATHER                                                                                       \
