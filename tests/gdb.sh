@@ -333,7 +333,7 @@ run_session() {
 		debug "$session" && verdict
 		;;
 	keyframes/earlier)
-		record --interval 4000 -- "$BUILD/tests/gdb/list"
+		record --interval 2000 -- "$BUILD/tests/gdb/list"
 		debug earlier && verdict
 		;;
 	crowd/*)

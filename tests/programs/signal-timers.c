@@ -20,8 +20,8 @@ static volatile pid_t handled_by;
 static void handler(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
-	count[sig]++;
 	handled_by = gettid();
+	count[sig]++;
 	if (info->si_code == SI_TIMER)
 		overruns += info->si_overrun;
 }
