@@ -1088,13 +1088,19 @@ static void lower_loads(struct lowering *lowering, const struct block *block)
 	emitter->counter = counter;
 }
 
-static bool is_branched_to(const struct region *region, uint64_t pc)
+/*
+ * Does another block of the region than the one before lead here, or that one by a branch? Not only branches
+ * do: where instructions overlap, two blocks go on with the same one behind them.
+ */
+static bool is_joined(const struct region *region, const struct block *block)
 {
-	for (uint32_t i = 0; i < region->instruction_count; i++) {
-		const struct instruction *instruction = &region->instructions[i];
+	for (uint32_t i = 0; i < region->block_count; i++) {
+		const struct block *from = &region->blocks[i];
+		const struct instruction *last = region_at(region, from, from->count - 1);
 
-		if (instruction->kind >= KIND_JUMP && instruction->kind <= KIND_CALL &&
-		        instruction->target == pc)
+		if (last->kind >= KIND_JUMP && last->kind <= KIND_CALL && last->target == block->pc)
+			return true;
+		if (from + 1 != block && from->next == block->pc && instruction_falls_through(last))
 			return true;
 	}
 	return false;
@@ -1109,8 +1115,7 @@ static bool inherits(const struct lowering *lowering, const struct block *block,
 {
 	return lowering->request->mode == TRANSLATE_RECORD && fallen_into && block->lag &&
 	       !lowering->request->self_check && !lowering->request->exact &&
-	       !region_at(lowering->region, block, 0)->resumed &&
-	       !is_branched_to(lowering->region, block->pc);
+	       !region_at(lowering->region, block, 0)->resumed && !is_joined(lowering->region, block);
 }
 
 static void lower_block(struct lowering *lowering, struct block *block, bool fallen_into)
