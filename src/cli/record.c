@@ -727,12 +727,12 @@ static int record_main(int argc, char **argv)
 const struct command record_command = {
         .name = "record",
         .summary = "run a program and record it, to be replayed exactly",
-        .synopsis =
-                "record [-o FILE] [--ring SIZE | --all] [--memory SIZE] [--max-slowdown N] [--save-on "
-                "END] [--save-on-syscall CALL] "
-                "[--save-on-output REGEX] [--name NAME] [--interval LENGTH] [--bound M] "
-                "[--dictionary N] [--cpu LEVEL] [--compare] [--children] [--progress] [--stats] [--cache SIZE] "
-                "{--pid PID | --wait-for PROGRAM | [--] PROGRAM [ARGUMENT...]}",
+        .synopsis = "record [-o FILE] [--ring SIZE | --all] [--memory SIZE] [--max-slowdown N] [--save-on "
+                    "END] [--save-on-syscall CALL] "
+                    "[--save-on-output REGEX] [--name NAME] [--interval LENGTH] [--bound M] "
+                    "[--dictionary N] [--cpu LEVEL] [--compare] [--children] [--progress] [--stats] [--cache "
+                    "SIZE] "
+                    "{--pid PID | --wait-for PROGRAM | [--] PROGRAM [ARGUMENT...]}",
         .description =
                 "Run PROGRAM, found as the shell finds it, and keep what it takes to run it again,\n"
                 "instruction for instruction, with none of its inputs. Output, exit status, signals and\n"
