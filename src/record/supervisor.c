@@ -971,15 +971,30 @@ static enum status fold_memory(struct space *space)
 	return STATUS_OK;
 }
 
+static void set_pages(struct space *space, bool by_pages)
+{
+	space->by_pages = by_pages;
+	for (unsigned i = 0; i < space->segment_count; i++)
+		space_info(space, i)->pages = by_pages;
+}
+
 /* Code that was translated for whole pages to be logged goes, see target/pages.c. */
 static enum status compare_loads(struct space *space, struct memory *memory, const uint64_t *a)
 {
 	space->compares_for = a[0];
 	space->compares_from = a[1];
 	memory_changed(memory); /* nothing is closed any more */
-	space->by_pages = false;
-	for (unsigned i = 0; i < space->segment_count; i++)
-		space_info(space, i)->pages = 0;
+	set_pages(space, false);
+	space->exhausted = true;
+	return STATUS_OK;
+}
+
+/* And it comes back when they are to be logged again. */
+static enum status log_pages(struct space *space, struct memory *memory)
+{
+	memory_changed(memory);
+	set_pages(space, true);
+	space->compares_for = LEAVES_NOT;
 	space->exhausted = true;
 	return STATUS_OK;
 }
@@ -1146,6 +1161,8 @@ static enum status serve_request(struct supervisor *s, struct process *process, 
 		return STATUS_OK;
 	case OP_LOW_MEMORY:
 		return fold_memory(space);
+	case OP_PAGES:
+		return log_pages(space, &process->memory);
 	case OP_COMPARE:
 		return compare_loads(space, &process->memory, a);
 	case OP_STEP:
@@ -1204,7 +1221,10 @@ static void answer(struct supervisor *s, struct process *process, struct mailbox
 				mailbox->status = serve_request(s, process, mailbox);
 			break;
 		case ANEW_NEVER:
-			if (mailbox->operation == OP_LOW_MEMORY || mailbox->operation == OP_COMPARE)
+			if (mailbox->operation == OP_PAGES)
+				set_pages(process->space, false);
+			if (mailbox->operation == OP_LOW_MEMORY || mailbox->operation == OP_COMPARE ||
+			        mailbox->operation == OP_PAGES)
 				mailbox->status = STATUS_RELEASE;
 		}
 	}

@@ -324,6 +324,8 @@ struct process_memory {
 	uint32_t pages;
 	uint32_t page_sequence;
 	uint32_t page_range_count;
+	uint32_t pages_again; /* times that they may be logged again, */
+	uint64_t pages_from;  /* from this position on */
 	uint64_t page_ranges; /* where struct page_range are, sorted */
 };
 
@@ -365,6 +367,7 @@ enum operation {
 	                  code cache -> its number, is it recorded? */
 	OP_LOW_MEMORY, /* the program has memory, or a stack, whose shadow is folded: translate anew for that
 	                */
+	OP_PAGES,      /* whole pages are logged again: translate anew for that */
 	OP_COMPARE, /* enum leaving_pages, position: loads are to be compared from now on: translate anew for
 	               that */
 	OP_LOG,     /* thread number, LOG_*: take what is in its log */

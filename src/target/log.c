@@ -230,6 +230,8 @@ void log_keyframe(struct thread *thread)
 		thread->leaves_pages = LEAVES_FOR_SIZE;
 	if (thread->leaves_pages)
 		pages_leave(thread);
+	else
+		pages_begin_again(thread);
 	if (!thread->log)
 		return;
 	hand_over(thread, LOG_KEYFRAME);

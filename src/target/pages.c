@@ -60,6 +60,7 @@ struct pages {
 	struct range vdso;
 	uint64_t stack; /* its last page */
 	bool probes;    /* see probe_stack */
+	uint64_t image; /* the file that was mapped last, by its path; see is_of_image */
 	struct call_writes writes;
 	uint32_t kept_count;
 	struct kept kept[KEPT];
@@ -583,11 +584,29 @@ void pages_end(void)
 	begin_change();
 }
 
+#define AGAIN_MOST  4 /* times; what ends it over and over is not worth it */
+#define AGAIN_AFTER (100ul << 20)
+
+/* Most that ends it is over soon: a child is made, a file is looked at. */
+static void may_begin_again(uint32_t why, uint64_t here)
+{
+	struct process_memory *m = memory();
+	bool passing = why & LEAVES_FOR_CALL || why == LEAVES_FOR_SIGNAL || why == LEAVES_FOR_STACK ||
+	               why == LEAVES_FOR_INSTRUCTION;
+	uint64_t wait = info()->interval < AGAIN_AFTER ? info()->interval : AGAIN_AFTER;
+
+	if (!passing)
+		m->pages_again = 0;
+	else if (m->pages_again)
+		m->pages_from = here + (wait << (AGAIN_MOST - --m->pages_again));
+}
+
 void pages_leave(struct thread *thread)
 {
 	uint32_t why = thread->leaves_pages;
 
 	thread->leaves_pages = LEAVES_NOT;
+	may_begin_again(why, position(thread));
 	settle_x87_pc(thread); /* all code is about to be translated anew */
 	uint32_t count = memory()->page_range_count;
 	pages_end();
@@ -618,6 +637,7 @@ static bool is_immutable(const char *path)
 	               !begins_with(path, IMMUTABLE "src/"));
 }
 
+#define ELF_MAGIC   0x464c457fu
 #define K_F_GETFL   3
 #define K_O_ACCMODE 3
 
@@ -641,10 +661,10 @@ static bool is_immutable_file(struct thread *thread, uint64_t fd)
 /* A program or library, which nobody changes in its place. */
 static bool is_image(struct thread *thread, uint64_t fd)
 {
-	uint8_t magic[4] = {0};
+	uint32_t magic = 0;
 
-	return own_call4(thread, __NR_pread64, fd, magic, sizeof magic, 0) == sizeof magic &&
-	       magic[0] == 0x7f && magic[1] == 'E' && magic[2] == 'L' && magic[3] == 'F';
+	return own_call4(thread, __NR_pread64, fd, &magic, sizeof magic, 0) == sizeof magic &&
+	       magic == ELF_MAGIC;
 }
 
 #define K_MAP_GROWSDOWN 0x100
@@ -964,6 +984,29 @@ static const char *parse_hex(const char *at, uint64_t *value)
 	}
 }
 
+static uint64_t hash_of(const char *path)
+{
+	uint64_t hash = 1;
+
+	while (*path)
+		hash = (hash ^ (uint8_t)*path++) * 0x100000001b3ul;
+	return hash;
+}
+
+/* Is it mapped from a program or library? Its first part comes first. */
+static bool is_of_image(const struct page_range *range, const char *path)
+{
+	struct pages *p = pages();
+	uint32_t magic = 0;
+
+	if (hash_of(path) == p->image)
+		return true;
+	if (read_program(&magic, range->start, sizeof magic) < 0 || magic != ELF_MAGIC)
+		return false;
+	p->image = hash_of(path);
+	return true;
+}
+
 /* 7f12a000-7f12b000 r-xp 00001000 fe:00 12345   /path; false: it is memory that others change. */
 static bool take_line(const char *line)
 {
@@ -989,6 +1032,8 @@ static bool take_line(const char *line)
 		return false;
 	range.file = path[0] == '/';
 	range.copied = range.file && !is_immutable(path);
+	if (range.copied && !is_of_image(&range, path))
+		return false;
 	if (begins_with(path, "[stack]"))
 		pages()->stack = range.end - PAGE;
 	insert_range(range);
@@ -1035,5 +1080,77 @@ void pages_start(struct thread *thread)
 	}
 	pages()->brk = pages()->brk_most = own_call1(thread, __NR_brk, 0);
 	memory()->pages = 1;
+	memory()->pages_again = AGAIN_MOST;
 	pages_close();
+}
+
+/* ---- beginning again ---- */
+
+static bool file_begins_with(struct thread *thread, const char *path, const char *start)
+{
+	char text[32] = {0};
+
+	return own_call3(thread, __NR_readlink, path, text, sizeof text - 1) > 0 && begins_with(text, start);
+}
+
+#define FDS_LOOKED_AT 64
+
+/* Who still has its maps open could read them again. */
+static bool has_open_maps(struct thread *thread)
+{
+	char path[24] = "/proc/self/fd/";
+
+	for (unsigned fd = 0; fd < FDS_LOOKED_AT; fd++) {
+		unsigned at = 14;
+		if (fd >= 10)
+			path[at++] = (char)('0' + fd / 10);
+		path[at++] = (char)('0' + fd % 10);
+		path[at] = 0;
+		if (file_begins_with(thread, path, "/proc/"))
+			return true;
+	}
+	return false;
+}
+
+#define STATUS_CHUNK 2048
+
+/* By the kernel's count: some may run natively. */
+static bool has_one_thread(struct thread *thread)
+{
+	char text[STATUS_CHUNK] = {0};
+	long fd = own_call3(thread, __NR_open, "/proc/self/status", 0, 0),
+	     size = fd < 0 ? 0 : own_call3(thread, __NR_read, fd, text, sizeof text - 1);
+
+	if (fd >= 0)
+		own_call1(thread, __NR_close, fd);
+	for (long i = 0; i + 11 < size; i++) {
+		if (text[i] == '\n' && begins_with(text + i + 1, "Threads:\t1\n"))
+			return true;
+	}
+	return false;
+}
+
+void pages_begin_again(struct thread *thread)
+{
+	struct process_memory *m = memory();
+	const uint64_t needed = SIGBIT(K_SIGSEGV) | SIGBIT(K_SIGBUS);
+
+	if (by_pages() || !m->pages_again || !thread->log || position(thread) < m->pages_from ||
+	        thread->number != 1 || process()->watches || process()->has_natives || process()->seccomp ||
+	        m->veil_count || thread->sent & needed || shares_memory(thread))
+		return;
+	m->pages_from = position(thread) + AGAIN_AFTER;
+	if (!has_one_thread(thread) || has_open_maps(thread) || m->limits[LIMIT_DATA].own.soft != UINT64_MAX)
+		return;
+	m->page_range_count = 0;
+	pages()->stack = 0;
+	settle_x87_pc(thread); /* all code is about to be translated anew */
+	if (!read_maps(thread) || ask(thread, OP_PAGES, 0, 0, 0) != STATUS_OK) {
+		m->page_range_count = 0;
+		m->pages_again = 0;
+		return;
+	}
+	pages()->brk = pages()->brk_most = own_call1(thread, __NR_brk, 0);
+	pages()->kept_count = pages()->writes.count = 0;
+	m->pages = 1;
 }

@@ -387,6 +387,9 @@ void pages_start(struct thread *thread);
 void pages_close(void);
 /* Those that are never closed are logged. */
 void pages_log_whole(struct thread *thread, uint64_t here);
+/* They are logged again, if they may and were before; a keyframe has to follow. The state is complete in
+ * thread.regs. */
+void pages_begin_again(struct thread *thread);
 /* From here on loads are compared; a keyframe has to follow. The state is complete in thread.regs. */
 void pages_leave(struct thread *thread);
 /* Is more logged, for so many instructions since the keyframe, than comparing loads would be worth? */

@@ -1,5 +1,5 @@
 /* record: | --interval 10K | --compare */
-/* cases: shrink reserve options late-end holes odd-codes discard vectors grow filter changed data-limit stack half own-maps */
+/* cases: shrink reserve options late-end holes odd-codes discard vectors grow filter changed data-limit stack half own-maps again */
 /*
  * What recording whole pages has to see to (src/target/pages.c, src/target/calls.c): memory that is closed and opened
  * behind the program's back, and what system calls do to it. A loop in between makes a keyframe if they are close.
@@ -10,14 +10,17 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #define PAGE 4096ul
 
@@ -336,6 +339,40 @@ static void own_maps(void)
 	}
 }
 
+static void *add_one(void *number)
+{
+	++*(volatile long *)number;
+	return NULL;
+}
+
+/* What ends it comes and goes. */
+static void again(void)
+{
+	static const char *const files[] = {"/proc/self/maps", "/proc/self/status"};
+	static long counted[512];
+
+	for (long round = 0; round < 12; round++) {
+		char *arguments[] = {"true", NULL}, *memory = map(3);
+		pid_t child;
+		int status;
+		pthread_t thread;
+		if (round % 4 == 0)
+			CHECK(!posix_spawnp(&child, "true", NULL, NULL, arguments, environ) &&
+			        waitpid(child, &status, 0) == child && status == 0);
+		if (round % 4 == 2)
+			CHECK(!pthread_create(&thread, NULL, add_one, &counted[round]) &&
+			        !pthread_join(thread, NULL));
+		int fd = open(files[round % 2], O_RDONLY);
+		CHECK(fd >= 0 && read(fd, memory, 100) > 0 && !close(fd));
+		for (int i = 0; i < 20; i++) {
+			memset(memory + PAGE, (int)(round + i), PAGE);
+			counted[i] += memory[PAGE + 7] + counted[511 - i];
+			keyframe();
+		}
+	}
+	printf("%lx\n", sum_of(counted, sizeof counted));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -344,7 +381,7 @@ int main(int argc, char **argv)
 	} cases[] = {{"shrink", shrink}, {"reserve", reserve}, {"options", options}, {"late-end", late_end},
 	        {"holes", holes}, {"odd-codes", odd_codes}, {"discard", discard}, {"vectors", vectors},
 	        {"grow", grow}, {"filter", filter}, {"changed", changed}, {"data-limit", data_limit},
-	        {"stack", stack}, {"half", half}, {"own-maps", own_maps}};
+	        {"stack", stack}, {"half", half}, {"own-maps", own_maps}, {"again", again}};
 
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		if (argc > 1 && !strcmp(argv[1], cases[i].name)) {
