@@ -6,12 +6,13 @@
  * when they return (calls.c). So the invariant of recording is kept another way: what replay has at an open
  * page is what is there.
  *
- *     no range         nothing is known of it: new memory of the stack
+ *     no range         nothing is there, or new memory of the stack (see grow_stack)
  *     fresh            open as a whole: mapped since the keyframe, and zero then, which is what replay has
  *     else             closed but for the pages whose bit is set
  *
- * What does not fit ends it, for good (pages_leave): threads, shared memory, filters, code that is written,
+ * What does not fit ends it (pages_leave): threads, shared memory, filters, code that is written,
  * calls that nobody knows the memory of. All code is then translated anew, with checks, from a keyframe on.
+ * Where that is over it begins again with a later one (pages_begin_again).
  *
  * The vdso reads memory that changes by itself. Its code is always checked, against a shadow of its own.
  *
@@ -30,8 +31,8 @@
 /* Where there are more it is time to compare loads; until that is so there is room for some. */
 #define REGIONS_MANY (REGIONS / 2)
 #define REGIONS_FULL (REGIONS / 4 * 3)
-#define LONE_MANY                                                                                            \
-	8192 /* open ones without open neighbours: each makes two mappings more, which are limited, */
+/* Open pages without open neighbours: each makes two mappings more, which are limited. */
+#define LONE_MANY    8192
 #define LONE_FULL    12288
 #define MAPS_CHUNK   4096
 #define LINE_MAXIMUM 512
