@@ -61,6 +61,13 @@ void limits_reserve(enum limited what, int64_t size)
  * A hard limit that was there before us counts what is ours as the program's: is enough left for the program
  * if we take this much more?
  */
+bool limits_are_set(void)
+{
+	const struct limit *limits = process()->memory.limits;
+
+	return limits[LIMIT_SPACE].own.soft != UINT64_MAX || limits[LIMIT_DATA].own.soft != UINT64_MAX;
+}
+
 bool limits_leave_room(uint64_t size)
 {
 	for (unsigned i = 0; i < LIMITS; i++) {

@@ -234,7 +234,7 @@ static uint64_t map_with_shadow(struct thread *thread, uint64_t result, uint64_t
 	}
 	if (accessible)
 		shadow_admit(result, result + size);
-	else
+	else if (!limits_are_set()) /* else when it can be accessed, and as far */
 		shadow_extend(result, result + size);
 	return result;
 }

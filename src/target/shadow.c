@@ -802,6 +802,9 @@ static uint64_t piece_at(uint64_t start, uint64_t end)
 
 	if (memory->window_count >= MANY_WINDOWS)
 		return info()->chunk;
+	/* Where memory is limited every number has to get by with little. */
+	if (limits_are_set())
+		return 0x1000;
 	if (!fold_range(&start, &end))
 		return piece;
 	for (uint32_t n = 0; n < memory->window_count; n++) {
@@ -1113,6 +1116,9 @@ bool shadow_forget(struct thread *thread, uint64_t number, const uint64_t argume
 	struct forgotten range = forgotten_by(number, arguments, result);
 
 	wait_for_windows();
+	/* One that was expelled has no shadow of what came since, and is about to leave. */
+	if (thread_is_unfit(thread->number))
+		return false;
 	/* What is ours was not unmapped, whatever the program was told; and the shadow of that is ours, too.
 	 */
 	if (by_pages())
@@ -1163,6 +1169,8 @@ bool shadow_forget_all(struct thread *thread, bool keep_image)
 	bool done = true;
 
 	wait_for_windows();
+	if (thread_is_unfit(thread->number))
+		return false;
 	for (uint32_t n = 0; done && n < *coverage.count; n++) {
 		struct range shadow = shadow_range(coverage.ranges[n], thread->distance);
 		done = empty_around_us(thread, shadow.start, shadow.end, keep_image);

@@ -657,6 +657,8 @@ void syscall_int80(struct thread *thread);
 void limits_start(void);
 /* We are about to have so much more memory, or have so much less; while no other thread does that. */
 void limits_reserve(enum limited what, int64_t size);
+/* Is the program's memory limited, by space or by data? */
+bool limits_are_set(void);
 bool limits_leave_room(uint64_t size);
 void limits_for_exec(bool back);
 /* getrlimit, setrlimit and prlimit64; false: the kernel's answer is the right one. */
