@@ -501,6 +501,40 @@ bool calls_prepare(struct thread *thread, const struct registers *call, uint64_t
 	return make(&m, call->gpr[RAX]);
 }
 
+/*
+ * While loads are compared: does it do something to memory that stays, and that nobody could see later? Then
+ * whole pages are not logged again.
+ */
+void calls_look_at(const struct registers *call)
+{
+	const uint64_t *gpr = call->gpr;
+	bool stays = false;
+
+	switch (gpr[RAX]) {
+	case __NR_mmap:
+		stays = !pages_may_stay(gpr[R10]);
+		break;
+	case __NR_madvise:
+		stays = gpr[RDX] >= 64 || !(ADVICE_KNOWN >> gpr[RDX] & 1);
+		break;
+	case __NR_mlock:
+	case __NR_mlock2:
+	case __NR_mlockall:
+	case __NR_remap_file_pages:
+	case __NR_pkey_mprotect:
+	case __NR_shmat:
+	case __NR_userfaultfd:
+	case __NR_io_setup:
+	case __NR_io_uring_setup:
+	case __NR_process_madvise:
+	case K_NR_mseal:
+		stays = true;
+		break;
+	}
+	if (stays)
+		process()->memory.pages_again = 0;
+}
+
 /* How much of it the call may have written. */
 static uint64_t written_size(const struct call_write *write, uint64_t result, uint64_t *left)
 {

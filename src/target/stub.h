@@ -417,6 +417,7 @@ void pages_forget_kept(void);
 /* Mappings change by a call: before mremap, and behind any. */
 void pages_before_remap(uint64_t start, uint64_t end);
 bool pages_may_map(struct thread *thread, const uint64_t arguments[6]);
+bool pages_may_stay(uint64_t flags); /* of mmap */
 bool pages_may_protect(const uint64_t arguments[6]);
 void pages_mapped(
         struct thread *thread, uint64_t here, uint64_t number, const uint64_t arguments[6], uint64_t result);
@@ -439,6 +440,8 @@ struct call_writes {
 };
 struct call_writes *pages_writes(void);
 
+/* Whole pages may be logged again some day, unless this call is in the way. */
+void calls_look_at(const struct registers *call);
 /* The kernel may touch what it is about to touch; false: nobody knows what that is. */
 bool calls_prepare(struct thread *thread, const struct registers *call, uint64_t here);
 /* What it has written is logged. */

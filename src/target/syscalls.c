@@ -255,6 +255,8 @@ void handle_syscall(struct thread *thread)
 			log_keyframe(thread);
 			return;
 		}
+		if (process()->memory.pages_again && !by_pages())
+			calls_look_at(&before);
 		record_arguments(thread, &before, here);
 		record_output(thread, number);
 		order_enter(thread);
