@@ -251,6 +251,23 @@ lines_read through 19000 10000
 lines_read back 19000 10000
 lines_read apart 12000 20000
 
+# A program of one thread has whole pages logged to its end, wherever the kernel has put its memory.
+# whole_pages NAME COMMAND...: COMMAND is what comes before bugnet
+whole_pages() {
+	local name=keyframes/$1
+	wanted "$1" || return
+	shift
+	rm -f "$work/whole.bug"
+	capture bugnet "$@" "$BUGNET" record --stats -o "$work/whole.bug" -- perl -e '$h{$_} = $_ for 1 .. 20000; print scalar keys %h'
+	if [ "$(cat "$work/bugnet.out")" != 20000 ] || grep -q 'loads compared' "$work/bugnet.err"; then
+		failed "$name" "not to its end" "$work/bugnet.err"
+	else
+		expect_exact "$name" "$work/whole.bug"
+	fi
+}
+whole_pages pages-anywhere
+whole_pages pages-in-place setarch -R
+
 # Thousands of keyframes, in programs of all kinds. `make soak` does this with all of them.
 # with_keyframes OPTIONS NAME...
 with_keyframes() {

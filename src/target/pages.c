@@ -30,6 +30,7 @@
 #define K_RLIMIT_STACK 3
 #define STACK_MOST     (1ul << 33)
 #define GROWTH         (16 * PAGE)
+#define BEYOND         (16ul << 20) /* a frame that is larger than what is left of it */
 
 static uint64_t stack_start(void)
 {
@@ -66,6 +67,8 @@ static bool grow_stack(struct thread *thread, uint64_t address)
 	uint64_t wanted = ((address < end ? address : end) & -PAGE) - GROWTH;
 	uint8_t resident;
 
+	if (top - address > limit + BEYOND)
+		return false; /* a bad address */
 	if (top - address > limit) {
 		/* There it grew, or would, for the kernel sees less of it: once it is one mapping again that
 		 * is right. */
@@ -91,16 +94,21 @@ static bool grow_stack(struct thread *thread, uint64_t address)
 	return address >= start;
 }
 
+/* Is it where the stack would grow to, with nothing in between? */
 static bool is_below_stack(uint64_t address)
 {
-	return address < pages()->stack && pages()->stack - address < STACK_MOST && address < stack_start();
+	uint32_t n = page_range_behind(address);
+
+	return address < pages()->stack && pages()->stack - address < STACK_MOST &&
+	       n < memory()->page_range_count && pages()->ranges[n].start > address &&
+	       pages()->ranges[n].start == stack_start();
 }
 
 bool pages_is_closed(struct thread *thread, uint64_t address)
 {
 	if (!by_pages() || pages()->probes)
 		return false;
-	if (!page_range_at(address) && is_below_stack(address) && !grow_stack(thread, address))
+	if (is_below_stack(address) && !grow_stack(thread, address))
 		return false;
 	const struct page_range *range = page_range_at(address);
 	return range && range->protection && !range->fresh && !range->whole && !page_is_open(address & -PAGE);

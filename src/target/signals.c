@@ -978,8 +978,11 @@ static void record_native(struct thread *thread, const struct kernel_ucontext *c
 #define PUSHED_MOST 8
 #define STACK_SLACK 16 /* pop has moved the stack pointer before it computes an address */
 
-/* While whole pages are logged: what the instruction may have written. */
-static void log_natively_stored(struct thread *thread, uint64_t stack)
+/*
+ * While whole pages are logged: what the instruction may have written. One that faults may have written some
+ * of it before, as enter does.
+ */
+static void log_natively_stored(struct thread *thread, uint64_t stack, bool executed)
 {
 	uint64_t detail = thread->slots[SLOT_DETAIL], now = thread->regs.gpr[RSP];
 	unsigned changes = EMULATE_ARGUMENT(detail);
@@ -988,6 +991,8 @@ static void log_natively_stored(struct thread *thread, uint64_t stack)
 		thread->forgets = 1;
 		return;
 	}
+	if (!executed)
+		return;
 	if (stack - now <= PUSHED_MOST)
 		pages_log(thread, position(thread), now, stack - now);
 	if (changes & STATE_STORES_AT)
@@ -1019,8 +1024,8 @@ static void handle_probe(struct thread *thread, int number, struct kernel_siginf
 		thread->regs.flags &= ~FLAG_TF;
 	if (executed && recording())
 		record_native(thread, context, gs_changed);
-	if (executed && by_pages())
-		log_natively_stored(thread, stack);
+	if (by_pages())
+		log_natively_stored(thread, stack, executed);
 	if (number == K_SIGTRAP && siginfo->code == K_TRAP_TRACE && !trapping)
 		context_to_resume(thread, context);
 	else if (thread->pending && process()->seccomp)
