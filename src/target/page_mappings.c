@@ -50,10 +50,9 @@ static bool is_image(struct thread *thread, uint64_t fd)
 	       magic == ELF_MAGIC;
 }
 
-#define K_MAP_GROWSDOWN 0x100
-#define K_MAP_LOCKED    0x2000
-#define K_MAP_HUGETLB   0x40000
-#define MAP_KIND        0xf
+#define K_MAP_LOCKED  0x2000
+#define K_MAP_HUGETLB 0x40000
+#define MAP_KIND      0xf
 
 bool pages_may_stay(uint64_t flags)
 {
