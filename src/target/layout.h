@@ -324,6 +324,8 @@ struct process_memory {
 	uint32_t pages;
 	uint32_t page_sequence;
 	uint32_t page_range_count;
+	uint64_t arguments; /* where the strings of the program's arguments and environment begin; 0: unknown
+	                     */
 	uint32_t pages_again; /* times that they may be logged again, */
 	uint64_t pages_from;  /* from this position on */
 	uint64_t page_ranges; /* where struct page_range are, sorted */

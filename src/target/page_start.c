@@ -99,6 +99,14 @@ static bool read_maps(struct thread *thread)
 	return good && got == 0 && pages()->stack;
 }
 
+/* The first string behind argc, at the program's first instruction. */
+static uint64_t first_argument(const struct thread *thread)
+{
+	const uint64_t *word = (const uint64_t *)thread->regs.gpr[RSP];
+
+	return word[0] ? word[1] : word[2];
+}
+
 void pages_start(struct thread *thread)
 {
 	struct range place = image_range(thread);
@@ -114,6 +122,7 @@ void pages_start(struct thread *thread)
 		return;
 	}
 	pages()->brk = pages()->brk_most = own_call1(thread, __NR_brk, 0);
+	memory()->arguments = first_argument(thread);
 	memory()->pages = 1;
 	memory()->pages_again = AGAIN_MOST;
 	pages_close();

@@ -202,6 +202,10 @@ void pages_log_whole(struct thread *thread, uint64_t here)
 
 	for (uint64_t page = vdso.start; page < vdso.end; page += PAGE)
 		log_page(thread, here, page, false);
+	/* The arguments and the environment are what others read of a process: ps, pgrep -f, monitors. */
+	uint64_t strings = memory()->arguments, end = pages()->stack + PAGE;
+	if (strings && strings < end)
+		pages_open(thread, here, strings, end - strings);
 }
 
 void pages_note_written(struct thread *thread, uint64_t address, uint64_t size)
