@@ -767,6 +767,29 @@ soak() {
 	fi
 }
 
+# What others read of a process is there behind keyframes, too.
+arguments() {
+	local pid seen
+	rm -f "$work/arguments.bug"
+	MARK=here "$BUGNET" record --interval 1M -o "$work/arguments.bug" -- bash -c 'echo; while read -t 0.01 -r; do :; done; for ((i = 0; i < 20000; i++)); do :; done; kill -STOP $$' seen \
+		>"$work/out" 2>"$work/err" </dev/null &
+	pid=$!
+	for _ in {1..200}; do
+		[[ $(cut -d' ' -f3 "/proc/$pid/stat") == T ]] && break
+		sleep 0.05
+	done
+	seen="$(tr '\0' '\n' <"/proc/$pid/cmdline" | tail -n1) $(tr '\0' '\n' <"/proc/$pid/environ" | grep '^MARK=')"
+	kill -CONT "$pid"
+	wait "$pid"
+	if [ "$seen" != 'seen MARK=here' ]; then
+		failed ring/arguments "of the program's arguments and environment '$seen' could be read"
+	elif ! exact "$work/arguments.bug"; then
+		failed ring/arguments "$(cat "$work/exact.err")"
+	else
+		ok ring/arguments
+	fi
+}
+
 if [ "${1:-}" = --alone ]; then
 	"$2"
 	exit 0
@@ -777,7 +800,7 @@ wanted slowdown && "$0" --alone slowdown &
 wanted fresh && "$0" --alone fresh &
 wanted reload && "$0" --alone reload &
 wanted progress && "$0" --alone progress &
-for test in small bounds set-of-work leaning code memory save-progress; do
+for test in small bounds set-of-work leaning code memory save-progress arguments; do
 	wanted $test && $test
 done
 deaths
